@@ -97,7 +97,9 @@ def _drawn() -> list[Case]:
             name=("two of six, five times", "六个中抽两个，共五次"),
             driver="places_repeated",
             args=(6, 2, 5, 3),
-            expected=Holds(_outside, "two different places from 0 to 5 in each row"),
+            expected=Holds(
+                _outside, ("two different places from 0 to 5 in each row", "每行有 0 到 5 之间的两个不同位置")
+            ),
             hint=(
                 "Places are begin + 0 to begin + degree - 1 (the check subtracts begin), and the two differ.",
                 "位置为 begin + 0 到 begin + degree - 1（检查时已减去 begin），且两者不同。",

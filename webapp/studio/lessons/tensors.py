@@ -120,7 +120,8 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
 def ordered(parents: list[list[int | None]], roots: list[int]) -> Holds:
     """Expected of `topological_order`: any order in which every node comes after all that consume its output."""
     return Holds(
-        lambda came: fault_of_order(parents, roots, came), "every node after all nodes that use its output"
+        lambda came: fault_of_order(parents, roots, came),
+        ("every node after all nodes that use its output", "每个节点都排在所有使用其输出的节点之后"),
     )
 
 
