@@ -5,7 +5,8 @@ import json
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from studio.grading import release
+from studio.grading import formgrader, release
+from studio.grading.submission import read_submission
 from studio.grading.translation import accept, comments, faults, in_other_language, language_of
 from tools import translations
 
@@ -99,6 +100,31 @@ def test_a_copy_changes_its_language_and_keeps_what_the_learner_wrote(lesson):
 @pytest.mark.parametrize("about", [None, [], "zh", {"language": 7}, {"language": ["zh"]}])
 def test_metadata_of_a_learner_may_hold_anything(about):
     assert language_of(new_notebook(metadata={"sampan": about})) == "en"
+
+
+@pytest.mark.parametrize("metadata", [None, [], {"sampan": ["zh"]}, {"sampan": {"language": {"zh": 1}}}])
+def test_of_a_submission_only_a_known_language_is_read(tmp_path, metadata):
+    path = tmp_path / "copy.ipynb"
+    path.write_text(json.dumps({"nbformat": 4, "cells": [], "metadata": metadata}))
+    assert read_submission(path).metadata == {}
+    path.write_text(
+        json.dumps({"nbformat": 4, "cells": [], "metadata": {"sampan": {"language": "zh", "x": 1}}})
+    )
+    assert read_submission(path).metadata == {"sampan": {"language": "zh"}}
+
+
+@pytest.mark.parametrize(("lang", "comment"), [("en", "# the limit"), ("zh", "# 界限")])
+def test_formgrader_shows_locked_cells_in_the_language_of_the_copy(lesson, tmp_path, lang, comment):
+    marks = {"grade_id": "given", "solution": False, "grade": False, "locked": True}
+    about = {"sampan": {"zh": [["# the limit", "# 界限"]]}, "nbgrader": marks}
+    lesson.cells.append(new_code_cell("limit = 0  # the limit", id="g", metadata=about))
+    release.write(lesson, tmp_path / "lesson.ipynb")
+    copy = release.release(lesson, lang)
+    copy.cells[-1].source = "limit = 9  # mine"
+    release.write(copy, tmp_path / "copy.ipynb")
+    shown = tmp_path / "shown.ipynb"
+    formgrader.write_autograded(tmp_path / "copy.ipynb", tmp_path / "lesson.ipynb", shown, [])
+    assert release.read(shown).cells[-1].source == f"limit = 0  {comment}"
 
 
 def test_the_command_names_faults_and_accepts(lesson, tmp_path, capsys):
