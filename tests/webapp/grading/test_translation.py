@@ -78,6 +78,22 @@ def test_what_is_missing_or_outdated_is_named(lesson, change, fault):
     assert any(fault in found for found in faults(lesson)), faults(lesson)
 
 
+@pytest.mark.parametrize(
+    ("source", "pairs", "complete"),
+    [
+        ('speed = {"a row": 1}', [["a row", "一行"]], False),
+        ('speed = {"a row": 1}\nspeed["a row"]', [["a row", "一行"]], True),
+        ('f"{1:5.1f} rows"', [["5.1f} rows", "5,f} 行"]], False),
+        ('f"{1:5.1f} rows"', [["rows", "行"]], True),
+    ],
+)
+def test_a_key_is_translated_everywhere_and_a_format_nowhere(lesson, source, pairs, complete):
+    later = 'print(speed["a row"])' if "a row" in source and not complete else "pass"
+    lesson.cells.append(new_code_cell(source, metadata={"sampan": {"zh": pairs}}))
+    lesson.cells.append(new_code_cell(later))
+    assert (faults(lesson) == []) == complete
+
+
 def test_marks_for_programs_and_lines_of_ipython_need_no_translation():
     source = "# NBVAL_IGNORE_OUTPUT\n%time x = 1\n### BEGIN SOLUTION\ny = 2  # two\n### END SOLUTION"
     assert [*comments(source)] == ["# two"]

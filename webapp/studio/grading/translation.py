@@ -95,7 +95,7 @@ def faults(instructor: Any) -> list[str]:
         elif cell.cell_type == "code" and "instructor" not in cell.metadata.get("tags", []):
             found += [f"cell {number}: {fault}" for fault in _code_faults(cell)]
         before = cell
-    return found
+    return found + ([] if found else [*_lookup_faults(instructor)])
 
 
 def _code_faults(cell: Any) -> Iterator[str]:
@@ -112,12 +112,38 @@ def _code_faults(cell: Any) -> Iterator[str]:
 
 
 def _code(source: str) -> str:
-    """The program without its comments, and with empty texts."""
+    """The program without its comments, and with empty texts; formats of numbers are kept."""
     tree = ast.parse(_python(source))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node.value = ""
+    for node in _texts(tree):
+        node.value = ""
     return ast.dump(tree)
+
+
+def _texts(tree: ast.AST) -> list[ast.Constant]:
+    """The texts of a program, in the order of its syntax tree."""
+    formats = [node.format_spec for node in ast.walk(tree) if isinstance(node, ast.FormattedValue)]
+    kept = {id(node) for spec in formats if spec is not None for node in ast.walk(spec)}
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return [node for node in found if isinstance(node.value, str) and id(node) not in kept]
+
+
+def _lookup_faults(instructor: Any) -> Iterator[str]:
+    """A text by which the program finds something, such as a key, must have the same Chinese in all cells."""
+    chinese: dict[str, set[str]] = {}
+    keys: set[str] = set()
+    for cell in instructor.cells:
+        if cell.cell_type == "code":
+            english = ast.parse(_python(cell.source))
+            pairs = zip(_texts(english), _texts(ast.parse(_python(_translated(cell)))), strict=False)
+            for text, other in pairs:
+                chinese.setdefault(str(text.value), set()).add(str(other.value))
+            for node in ast.walk(english):
+                parts = [node.slice] if isinstance(node, ast.Subscript) else []
+                parts += [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+                keys |= {str(text.value) for part in parts for text in _texts(part)}
+    for key in sorted(keys):
+        if len(chinese[key]) > 1:
+            yield f"{key!r} is looked up, and is translated in some places only, or in several ways"
 
 
 def _python(source: str) -> str:
