@@ -102,7 +102,9 @@ def race(
         inputs = draw_inputs()
         x, y, *bias = (array.reshape(array.shape[-2:]) if array.ndim > 1 else array for array in inputs)
         out = np.empty_like(x)
-        expected = Holds(partial(fault_of_chain, x, y, bias, rng.normal(size=len(y))), "right values")
+        expected = Holds(
+            partial(fault_of_chain, x, y, bias, rng.normal(size=len(y))), ("right values", "正确的数值")
+        )
         return Lap((inputs, PER_LAP), expected, lambda: triple_loop(x, y, out))
 
     first, ratios = lap(), []

@@ -169,7 +169,9 @@ def race(rng: np.random.Generator) -> Iterator[Race]:
         crows = np.arange(0, RACE_ROWS * RACE_EACH + 1, RACE_EACH, dtype=I)
         cols = rng.integers(0, RACE_ROWS, (RACE_ROWS, RACE_EACH)).astype(I)
         values, x = draw(rng, *cols.shape) / F(RACE_EACH**0.5), draw(rng, RACE_ROWS, 64)
-        expected = Holds(partial(fault_of_chain, cols, values, x, rng.normal(size=64)), "right values")
+        expected = Holds(
+            partial(fault_of_chain, cols, values, x, rng.normal(size=64)), ("right values", "正确的数值")
+        )
         given, out = (crows, cols.ravel(), values.ravel(), x), np.empty_like(x)
 
         def baseline() -> None:

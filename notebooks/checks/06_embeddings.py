@@ -84,7 +84,7 @@ def _read_nevertheless(came: Any) -> Text | None:
     return None if came is True else ("it was read as if it were a row", "它被当作一行读了出来")
 
 
-REFUSED = Holds(_read_nevertheless, "an IndexError")
+REFUSED = Holds(_read_nevertheless, ("an IndexError", "一个 IndexError"))
 
 
 # --- a table through the library ----------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def uniform(degree: int, count: int, rounds: int) -> Holds:
             f"有的{what_zh}出现次数是应有的 {common:.2f} 倍，有的只有 {rare:.2f} 倍",
         )
 
-    return Holds(fault, "each set of places equally likely")
+    return Holds(fault, ("each set of places equally likely", "每组位置的概率相同"))
 
 
 def reached(sources: np.ndarray, targets: np.ndarray, seeds: np.ndarray, hops: int) -> np.ndarray:
@@ -200,7 +200,13 @@ def fanned(targets: np.ndarray, seeds: np.ndarray, size: int) -> Holds:
             return "a node has another number of sampled edges", "某节点抽到的边数不对"
         return None
 
-    return Holds(fault, "min(degree, size) different edges of each seed, the same for the same seed")
+    return Holds(
+        fault,
+        (
+            "min(degree, size) different edges of each seed, the same for the same seed",
+            "每个种子 min(degree, size) 条不同的边，相同随机种子结果相同",
+        ),
+    )
 
 
 def drawn(rng: np.random.Generator) -> Iterator[Case]:

@@ -71,7 +71,7 @@ def few_places(most: int) -> Holds:
             f"池中用了 {came} 个位置，最多需要 {most} 个",
         )
 
-    return Holds(fault, f"at most {most} places")
+    return Holds(fault, (f"at most {most} places", f"至多 {most} 个位置"))
 
 
 def insert(rng: np.random.Generator) -> Iterator[Case]:

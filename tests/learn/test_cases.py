@@ -76,5 +76,7 @@ def test_shapes_dtypes_and_kinds_are_told_with_both_sides():
     assert told(A([1.0]), A([1.0, 2.0]))[0] == "your answer: shape [1] given, shape [2] expected"
     assert told(None, A([1.0]))[0] == "your answer: nothing (None) given, float64 [1] expected"
     assert difference(A([1.0], "f4"), A([1.0], "f4"), 0, 0, "float64").kind == "dtype"
-    held = difference(3, Holds(lambda came: ("odd", "奇数") if came % 2 else None, "an even number"), 0, 0)
+    held = difference(
+        3, Holds(lambda came: ("odd", "奇数") if came % 2 else None, ("an even number", "偶数")), 0, 0
+    )
     assert held.told() == ("odd", "奇数")

@@ -15,10 +15,10 @@ CASE = Case(
 
 @pytest.fixture
 def lesson(practice, monkeypatch):
-    made = Lesson("practice.double", ("look", "think", "write"), lambda: [CASE])
+    made = Lesson("practice.double", (("look", "看"), ("think", "想"), ("write", "写")), lambda: [CASE])
     questions = {
-        "q": Prediction("q", "How many?", 100, "Because.", tolerance=0.1, unit=" bytes"),
-        "zero": Prediction("zero", "How many?", lambda: 0, "None at all."),
+        "q": Prediction("q", ("How many?", "多少？"), 100, ("Because.", "因为。"), 0.1, (" bytes", " 字节")),
+        "zero": Prediction("zero", ("How many?", "多少？"), lambda: 0, ("None at all.", "一个也没有。")),
     }
     monkeypatch.setattr(lessons, "installed", lambda: ({made.slot: made}, questions))
     return made
@@ -96,3 +96,47 @@ def test_predictions_of_nothing_and_without_an_answer(lesson, capsys):
     assert first.startswith("Right") and second.startswith("Not quite") and third.startswith("How many?")
     with pytest.raises(TypeError, match="value must be a number, got str"):
         learn.predict("q", "many")
+
+
+@pytest.fixture
+def chinese():
+    learn.language("zh")
+    yield
+    learn.language("en")
+
+
+def test_everything_is_printed_in_chinese_on_request(lesson, chinese, capsys):
+    learn.hint("practice.double")
+    learn.predict("q", ...)
+    learn.predict("q", 105)
+    learn.exercise("practice.double")(lambda x: x * 2)
+    learn.check("practice.double")
+    assert capsys.readouterr().out.splitlines() == [
+        "practice.double，提示 1/3：看",
+        "多少？ 先用你的数字替换省略号，再看答案。",
+        "正确：你说 105 字节，答案是 100 字节。因为。",
+        "practice.double：1 例全部正确",
+        "  正确：一对",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: x * 3, ["用例“一对”", "给出  float64 [2] [3., 6.]", "应为  float64 [2] [2., 4.]"]),
+        (lambda x: None, ["什么也没有（None）"]),
+        (lambda x: x[5], ["你的函数停在 IndexError"]),
+        (lambda x: object(), ["类型为 object 的对象"]),
+    ],
+)
+def test_a_wrong_answer_in_chinese(lesson, chinese, function, words):
+    learn.exercise("practice.double")(function)
+    with pytest.raises(learn.CheckFailed) as caught:
+        learn.check("practice.double")
+    for word in [*words, "各两倍。"]:
+        assert word in str(caught.value)
+
+
+def test_another_language_is_refused():
+    with pytest.raises(ValueError, match="lang must be 'en' or 'zh', got 'fr'"):
+        learn.language("fr")

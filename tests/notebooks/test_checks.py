@@ -9,7 +9,7 @@ import pytest
 from sampan.learn import drivers, lessons
 from sampan.learn.cases import Holds
 from sampan.learn.plain import plain
-from studio.grading import grader, proof, reading, release
+from studio.grading import grader, proof, reading, release, translation
 from studio.grading.cells import Code
 from studio.grading.wire import encode
 from tests.notebooks.library_calls import CALLS
@@ -148,3 +148,21 @@ def test_a_notebook_has_the_fixed_shape(path):
     assert set(notebook.metadata.sampan) == {"title", "title_zh", "summary", "summary_zh", "minutes"}
     asked = set(re.findall(r'learn\.predict\("([\w.]+)"', "\n".join(cell.source for cell in notebook.cells)))
     assert asked and all(lessons.prediction(name) for name in asked)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_chinese_of_a_notebook_is_complete_and_up_to_date(path):
+    assert translation.faults(release.read(path)) == []
+
+
+@pytest.mark.parametrize("lesson", lessons.installed()[0].values(), ids=lambda lesson: lesson.slot)
+def test_hints_are_in_two_languages(lesson):
+    for english, chinese in lesson.hints:
+        assert english.strip() and re.search("[一-鿿]", chinese) and not re.search("[一-鿿]", english)
+
+
+@pytest.mark.parametrize("question", lessons.installed()[1].values(), ids=lambda question: question.name)
+def test_predictions_are_in_two_languages(question):
+    for english, chinese in (question.question, question.why):
+        assert english.strip() and re.search("[一-鿿]", chinese) and not re.search("[一-鿿]", english)
+    assert bool(question.unit[0]) == bool(question.unit[1])

@@ -143,3 +143,53 @@ def test_a_copy_that_is_no_notebook(page: Any, studio: Studio, axe: Any) -> None
 def test_only_former_copies_can_be_looked_at(page: Any, studio: Studio, query: str) -> None:
     reply = page.context.request.get(f"{studio.url}studio/courses/03_kernels/copy{query}")
     assert reply.status == 404
+
+
+def test_a_copy_in_chinese_and_in_english(
+    new_page: Callable[..., Any], studio: Studio, screenshot: Any, axe: Any, no_sideways: Any
+) -> None:
+    """It opens in the language of the page; another language keeps what the learner wrote."""
+    copy = studio.home / "notebooks" / f"{LESSON}.ipynb"
+    copy.unlink(missing_ok=True)
+    address, card_id = f"{studio.url}studio/courses", f"#lesson-{LESSON}"
+    chinese, english = new_page(locale="zh-CN"), new_page(locale="en-US")
+
+    chinese.goto(address)
+    chinese.locator(card_id).get_by_role("button", name="开始").click(no_wait_after=True)
+    chinese.wait_for_url("**/lab/tree/**", wait_until="commit", timeout=120_000)
+    chinese.get_by_role("heading", name="张量与磁带").wait_for(timeout=120_000)
+    screenshot(chinese, "lab-copy-zh", full_page=False)
+    write_cells(copy, ANSWERS)
+    chinese.goto(address)
+    assert chinese.get_by_role("button", name="把我的副本换成中文").count() == 0
+
+    english.goto(address)
+    translate = english.locator(card_id).get_by_role("button", name="Put my copy into English")
+    translate.scroll_into_view_if_needed()
+    assert axe(english) == []
+    no_sideways(english)
+    english.locator(card_id).screenshot(path=screenshot(english, "courses-translate-en", full_page=False))
+    translate.click()
+    english.wait_for_url(f"**/studio/courses{card_id}")
+    translate.wait_for(state="detached")
+    text = copy.read_text("utf-8")
+    assert "# Tensors and the tape" in text and "# <b>mine</b>" in text
+    assert "张量与磁带" not in "".join(cell["source"][:20] for cell in cells_of(copy))
+
+    chinese.reload()
+    translate = chinese.locator(card_id).get_by_role("button", name="把我的副本换成中文")
+    translate.scroll_into_view_if_needed()
+    chinese.locator(card_id).screenshot(path=screenshot(chinese, "courses-translate-zh", full_page=False))
+    translate.click()
+    translate.wait_for(state="detached")
+    found = cells_of(copy)
+    assert found[0]["source"].startswith("# 张量与磁带")
+    assert any("# <b>mine</b>" in cell["source"] for cell in found)
+    lesson = Course(NOTEBOOKS, studio.home).lesson(LESSON)
+    assert lesson is not None and len(lesson.kept()) >= 2
+
+
+def cells_of(copy: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook, each with its source as one text."""
+    cells: list[dict[str, Any]] = json.loads(copy.read_text("utf-8"))["cells"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in cells]

@@ -121,7 +121,39 @@ def test_start_again_keeps_the_old_copy(course: Course) -> None:
     assert old.read_text() == "my work" and old.name.startswith("01_first 20")
 
 
-@pytest.mark.parametrize("step", ["_copy_without_solutions", "_run_in_our_kernel"])
+def test_a_copy_changes_its_language_with_all_that_was_written(course: Course) -> None:
+    source = course.folder / "01_first.ipynb"
+    told = json.loads(source.read_text())
+    chinese = {"cell_type": "markdown", "id": "z", "metadata": {"tags": ["zh"]}, "source": "# 标题"}
+    told["cells"].insert(1, chinese)
+    source.write_text(json.dumps(told))
+    lesson = course.lessons()[1]
+    copy = asyncio.run(course.open_copy(lesson, "zh"))
+    made = json.loads(copy.read_text("utf-8"))
+    assert "".join(made["cells"][0]["source"]) == "# 标题" and course.lessons()[1].copy_language == "zh"
+    made["cells"][1]["source"] = "def f():\n    return 'mine'"
+    copy.write_text(json.dumps(made))
+    asyncio.run(course.translate(lesson, "en"))
+    now = json.loads(copy.read_text("utf-8"))
+    assert ["".join(cell["source"]) for cell in now["cells"]][:2] == [
+        "# Title",
+        "def f():\n    return 'mine'",
+    ]
+    assert course.lessons()[1].copy_language == "en" and len(lesson.kept()) == 1
+    asyncio.run(course.translate(lesson, "en"))  # nothing to do
+    assert len(lesson.kept()) == 1
+
+
+def test_a_copy_that_is_not_a_notebook_is_not_translated(course: Course) -> None:
+    lesson = course.lessons()[1]
+    lesson.copy.parent.mkdir(parents=True)
+    lesson.copy.write_text("my work")
+    with pytest.raises(CopyFailed, match="not a Jupyter notebook"):
+        asyncio.run(course.translate(lesson, "zh"))
+    assert lesson.copy.read_text() == "my work" and not lesson.kept()
+
+
+@pytest.mark.parametrize("step", ["_write_copy", "_run_in_our_kernel"])
 def test_a_full_disk_leaves_the_old_copy_in_its_place(
     course: Course, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -228,7 +228,7 @@ def test_errors_are_pages_in_both_languages(visitor: requests.Session, studio: S
 
 
 def test_a_lesson_that_is_none(visitor: requests.Session, studio: Studio) -> None:
-    for action in ("open", "restart", "check", "check/cancel"):
+    for action in ("open", "restart", "translate", "check", "check/cancel"):
         reply = visitor.post(f"{studio.url}studio/courses/nothing/{action}", data=xsrf(visitor))
         assert reply.status_code == 404
 

@@ -7,12 +7,14 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .grading import release
+from .grading import release, translation
 
 _DATED = re.compile(
     r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.(\d\d)( \(\d+\))?"
@@ -35,6 +37,7 @@ class Lesson:
     summaries: dict[str, str]
     minutes: int
     edited: float | None  # when the copy was last changed, in seconds since 1970; None: there is no copy
+    copy_language: str  # of the copy, if there is one
     exercises: int
     points: float
 
@@ -78,6 +81,7 @@ class Course:
         self.folder = folder
         self.workspace = workspace
         self._read: dict[Path, tuple[float, dict[str, Any]]] = {}
+        self._languages: dict[Path, tuple[float, str]] = {}
         self._making: dict[str, asyncio.Lock] = {}
 
     def lessons(self) -> list[Lesson]:
@@ -101,6 +105,7 @@ class Course:
             summaries={"en": summary, "zh": str(about.get("summary_zh") or summary)},
             minutes=int(about.get("minutes") or 0),
             edited=copy.stat().st_mtime if copy.is_file() else None,
+            copy_language=self._language(copy),
             exercises=int(about["exercises"]),
             points=float(about["points"]),
         )
@@ -120,21 +125,43 @@ class Course:
             self._read[path] = (changed, about)
         return self._read[path][1]
 
-    async def open_copy(self, lesson: Lesson) -> Path:
-        """The learner's copy, made now if there is none. An existing one is never touched."""
+    def _language(self, copy: Path) -> str:
+        """The language in which a copy was made; English for a file that is not there or not a notebook. A file is
+        read again only when it has changed."""
+        try:
+            changed = copy.stat().st_mtime
+            if copy not in self._languages or self._languages[copy][0] != changed:
+                self._languages[copy] = changed, translation.language_of(release.read(copy))
+            return self._languages[copy][1]
+        except (OSError, ValueError):
+            return "en"
+
+    async def open_copy(self, lesson: Lesson, lang: str = "en") -> Path:
+        """The learner's copy, made now in `lang` if there is none. An existing one is never touched."""
         async with self._making.setdefault(lesson.id, asyncio.Lock()):
             if not lesson.copy.exists():
-                await self._make(lesson, keep=False)
+                await self._make(lesson, _handed_out(lesson, lang), keep=False)
         return lesson.copy
 
-    async def start_again(self, lesson: Lesson) -> Path:
+    async def translate(self, lesson: Lesson, lang: str) -> Path:
+        """The present copy in another language, with all that the learner wrote; the copy of before is archived.
+        Nothing happens if it is in that language.
+
+        Raises `CopyFailed` if the copy is not a notebook.
+        """
+        async with self._making.setdefault(lesson.id, asyncio.Lock()):
+            if self._language(lesson.copy) != lang:
+                await self._make(lesson, partial(_in_other_language, lesson, lang), keep=True)
+        return lesson.copy
+
+    async def start_again(self, lesson: Lesson, lang: str = "en") -> Path:
         """A fresh copy; the present one is kept in the same folder under a name with date and time.
 
         The fresh copy is written completely before the old one is moved, so a full disk leaves the old one
         unchanged.
         """
         async with self._making.setdefault(lesson.id, asyncio.Lock()):
-            await self._make(lesson, keep=True)
+            await self._make(lesson, _handed_out(lesson, lang), keep=True)
         return lesson.copy
 
     async def restore(self, lesson: Lesson, kept: KeptCopy) -> Path:
@@ -150,12 +177,12 @@ class Course:
                 fresh.unlink(missing_ok=True)
         return lesson.copy
 
-    async def _make(self, lesson: Lesson, keep: bool) -> None:
+    async def _make(self, lesson: Lesson, made: Callable[[], Any], keep: bool) -> None:
         """Write the learner's copy; `keep` archives an existing one first."""
         lesson.copy.parent.mkdir(parents=True, exist_ok=True)
         fresh = lesson.copy.with_name(f".{lesson.copy.stem}.new.ipynb")
         try:
-            await asyncio.to_thread(_copy_without_solutions, lesson.source, fresh)
+            await asyncio.to_thread(_write_copy, made, lesson.source, fresh)
             _run_in_our_kernel(fresh)
             if keep and lesson.copy.exists():
                 keep_under_dated_name(lesson.copy, datetime.now())
@@ -164,11 +191,21 @@ class Course:
             fresh.unlink(missing_ok=True)
 
 
-def _copy_without_solutions(source: Path, target: Path) -> None:
+def _write_copy(made: Callable[[], Any], source: Path, target: Path) -> None:
     try:
-        release.write(release.release(release.read(source)), target)
+        release.write(made(), target)
     except ValueError as error:
         raise CopyFailed(f"no copy of {source.name}: {error}") from error
+
+
+def _handed_out(lesson: Lesson, lang: str) -> Callable[[], Any]:
+    return lambda: release.release(release.read(lesson.source), lang)
+
+
+def _in_other_language(lesson: Lesson, lang: str) -> Any:
+    copy = release.read(lesson.copy)
+    present = _handed_out(lesson, translation.language_of(copy))()
+    return translation.in_other_language(copy, present, _handed_out(lesson, lang)())
 
 
 def _run_in_our_kernel(path: Path) -> None:

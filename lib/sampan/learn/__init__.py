@@ -8,12 +8,14 @@
     learn.hint("autograd.unbroadcast")        # the next of three
     learn.check("autograd.unbroadcast")       # visible cases
     learn.reference("autograd.unbroadcast")   # the library's own version back in its place
+    learn.language("zh")                      # hints, checks and predictions in Chinese
 
 The course itself (its hints, cases and questions) comes from an installed package: see `lessons.py`.
 Used by every notebook of the course.
 """
 
+from .language import language
 from .slots import calls, exercise, reference
 from .visible import CheckFailed, check, hint, predict
 
-__all__ = ["CheckFailed", "calls", "check", "exercise", "hint", "predict", "reference"]
+__all__ = ["CheckFailed", "calls", "check", "exercise", "hint", "language", "predict", "reference"]

@@ -24,7 +24,7 @@ class Holds:
     """An expectation that many answers meet: `fault(came)` describes the fault of an answer, or is None."""
 
     fault: Callable[[Any], Text | None]
-    what: str  # in words, for the visible check
+    what: Text  # in words, for the visible check
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,17 @@ class Difference:
         if self.kind == "values":
             return self._first_wrong_number()
         if self.kind == "shape":
-            came, expected = f"shape {list(self.came.shape)}", f"shape {list(self.expected.shape)}"
+            came, expected = (
+                (f"shape {list(side.shape)}", f"形状 {list(side.shape)}")
+                for side in (self.came, self.expected)
+            )
         else:
             came, expected = describe(self.came, numbers=False), describe(self.expected, numbers=False)
         part, part_zh = self.where[0] or "your answer", self.where[1] or "你的结果"
-        return f"{part}: {came} given, {expected} expected", f"{part_zh}：给出 {came}，应为 {expected}"
+        return (
+            f"{part}: {came[0]} given, {expected[0]} expected",
+            f"{part_zh}：给出 {came[1]}，应为 {expected[1]}",
+        )
 
     def _first_wrong_number(self) -> Text:
         place = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(self.wrong)))
@@ -95,27 +101,28 @@ def _distinct_texts(one: Any, other: Any) -> tuple[str, str]:
     return texts
 
 
-def describe(value: Any, numbers: bool = True) -> str:
+def describe(value: Any, numbers: bool = True) -> Text:
     """One line for a message: dtype and shape of an array, and its values if `numbers`."""
     if isinstance(value, np.ndarray):
         head = f"{value.dtype.name} [{', '.join(map(str, value.shape))}]"
         if not numbers:
-            return head
+            return head, head
         text = np.array2string(
             value, precision=5, suppress_small=True, threshold=24, edgeitems=3, separator=", "
         )
-        return f"{head} {text}" if "\n" not in text else f"{head}\n{text}"
+        text = f"{head} {text}" if "\n" not in text else f"{head}\n{text}"
+        return text, text
     if isinstance(value, Holds):
         return value.what
     if isinstance(value, Foreign):
-        return repr(value)
-    if isinstance(value, (list, tuple)) and not numbers:
-        return f"{'a list' if isinstance(value, list) else 'a tuple'} of {len(value)}"
-    if isinstance(value, dict) and not numbers:
-        return f"a dict of {len(value)}"
+        return repr(value), f"类型为 {value.type_name} 的对象"
+    if isinstance(value, (list, tuple, dict)) and not numbers:
+        kind, count = type(value).__name__, len(value)
+        return f"a {kind} of {count}", f"{count} 项的 {kind}"
     if value is None:
-        return "nothing (None)"
-    return f"{value!r:.400}" if numbers else type(value).__name__
+        return "nothing (None)", "什么也没有（None）"
+    text = f"{value!r:.400}" if numbers else type(value).__name__
+    return text, text
 
 
 def difference(

@@ -16,6 +16,7 @@ import torch
 
 from . import lessons, slots
 from .cases import Names, Text
+from .language import say
 from .plain import Strided, plain
 
 Driver = Callable[..., Any]
@@ -80,7 +81,10 @@ def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
         raise ValueError(f"there is no driver {driver_name!r}; there are {sorted(_drivers)}")
     with slots.only(slot_name) as slot:
         if slot.function is None:
-            raise Missing(f"{slot_name}: no function of yours is in the slot; run its cell first")
+            missing = "no function of yours is in the slot; run its cell first"
+            raise Missing(
+                say((f"{slot_name}: {missing}", f"{slot_name}：槽里还没有你的函数；先运行它的单元格"))
+            )
         return plain(_drivers[driver_name](slot, *(buffers(arg) for arg in args)))
 
 

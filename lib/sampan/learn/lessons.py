@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
-from .cases import Case
+from .cases import Case, Text
 from .slots import current_name
 
 GROUP = "sampan.course"
@@ -22,7 +22,7 @@ class Lesson:
     """The open side of an exercise: its slot, three hints from a nudge to almost there, and visible cases."""
 
     slot: str
-    hints: tuple[str, str, str]
+    hints: tuple[Text, Text, Text]
     cases: Callable[[], list[Case]]
 
 
@@ -31,11 +31,11 @@ class Prediction:
     """A question to answer before measuring; `tolerance` is relative, `why` is shown after the answer."""
 
     name: str
-    question: str
+    question: Text
     answer: float | Callable[[], float]
-    why: str
+    why: Text
     tolerance: float = 0.0
-    unit: str = ""
+    unit: Text = ("", "")
 
 
 @functools.cache

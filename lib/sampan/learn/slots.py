@@ -18,6 +18,7 @@ from typing import Any
 
 from . import forbid as forbidding
 from .closures import joint_derivative
+from .language import say
 
 ROOT = "sampan"
 # Slots whose name does not start with the module or class from which the library calls the function.
@@ -106,7 +107,9 @@ class Reference:
             self._slot.put_in()
 
     def __repr__(self) -> str:
-        return f"The library's own {self._slot.name} is in its place. To use yours again, run its cell again."
+        name = self._slot.name
+        english = f"The library's own {name} is in its place. To use yours again, run its cell again."
+        return say((english, f"{name} 现在是库自己的版本。要再用你的版本，请重新运行它的单元格。"))
 
 
 def current_name(name: str) -> str:
@@ -174,10 +177,11 @@ def exercise(name: str, forbid: Iterable[str] = ()) -> Callable[[Callable[..., A
         _same_parameters(slot, function)
         found = forbidding.uses(_source(function), banned) if banned else []
         if found:
-            where = f"in this exercise (line {found[0][1]} of your function)"
-            raise ValueError(
-                f"{name}: {found[0][0]!r} is not allowed {where}: writing it yourself is the exercise"
-            )
+            word, line = found[0]
+            where = f"in this exercise (line {line} of your function)"
+            english = f"{name}: {word!r} is not allowed {where}: writing it yourself is the exercise"
+            chinese = f"{name}：本练习不允许使用 {word!r}（你的函数第 {line} 行）：练习就是自己把它写出来"
+            raise ValueError(say((english, chinese)))
         slot.fill(function)
         return function
 
@@ -201,7 +205,8 @@ def _same_parameters(slot: Slot, function: Callable[..., Any]) -> None:
     extra = [p.name for p in came.values() if p.default is p.empty and p.name not in expected]
     if list(came)[: len(needed)] != needed or extra:
         takes, gets = ", ".join(came), ", ".join(needed)
-        raise TypeError(f"{slot.name}: your function takes ({takes}), the library calls it with ({gets})")
+        english = f"{slot.name}: your function takes ({takes}), the library calls it with ({gets})"
+        raise TypeError(say((english, f"{slot.name}：你的函数接受（{takes}），而库用（{gets}）调用它")))
 
 
 def reference(name: str) -> Reference:

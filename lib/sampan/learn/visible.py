@@ -5,6 +5,7 @@ from typing import Any
 
 from . import drivers, lessons
 from .cases import Case, Difference, Holds, describe, difference
+from .language import say
 from .plain import plain
 
 _hints_given: dict[str, int] = {}
@@ -23,7 +24,8 @@ def hint(name: str) -> None:
     lesson = lessons.exercise(name)
     step = min(_hints_given.get(name, 0) + 1, len(lesson.hints))
     _hints_given[name] = step
-    print(f"{name}, hint {step} of {len(lesson.hints)}: {lesson.hints[step - 1]}")
+    count, words = len(lesson.hints), say(lesson.hints[step - 1])
+    print(say((f"{name}, hint {step} of {count}: {words}", f"{name}，提示 {step}/{count}：{words}")))
 
 
 def check(name: str) -> None:
@@ -36,8 +38,9 @@ def check(name: str) -> None:
     lines = []
     for case in lesson.cases():
         _run(name, case)
-        lines.append(f"  right: {case.name[0]}")
-    print(f"{name}: {len(lines)} of {len(lines)} cases", *lines, sep="\n")
+        lines.append(say((f"  right: {case.name[0]}", f"  正确：{case.name[1]}")))
+    count = len(lines)
+    print(say((f"{name}: {count} of {count} cases", f"{name}：{count} 例全部正确")), *lines, sep="\n")
 
 
 def _run(name: str, case: Case) -> None:
@@ -46,10 +49,11 @@ def _run(name: str, case: Case) -> None:
     except drivers.Missing as error:
         raise CheckFailed(str(error)) from None
     except NotImplementedError as error:
-        raise CheckFailed(str(error) or f"{name} is not written yet") from error
+        raise CheckFailed(str(error) or say((f"{name} is not written yet", f"{name} 还没有写"))) from error
     except Exception as error:
-        end = f"{type(error).__name__}: {error}\n{case.hint[0]}"
-        raise CheckFailed(f"{name}, case '{case.name[0]}': your function stopped with {end}") from error
+        where, end = _case(name, case), f"{type(error).__name__}: {error}\n{say(case.hint)}"
+        stopped = (f"{where}: your function stopped with {end}", f"{where}：你的函数停在 {end}")
+        raise CheckFailed(say(stopped)) from error
     expected = case.expected if isinstance(case.expected, Holds) else plain(case.expected)
     names = drivers.answer_names(name, case.driver, case.args)
     found = difference(came, expected, case.rtol, case.atol, case.dtype, names=names)
@@ -58,16 +62,22 @@ def _run(name: str, case: Case) -> None:
 
 
 def _explain(name: str, case: Case, found: Difference) -> str:
-    where = f" ({found.where[0]})" if found.where[0] else ""
-    lines = [f"{name}, case '{case.name[0]}'{where}:", f"  came      {_indented(found.came)}"]
-    lines.append(f"  expected  {_indented(found.expected)}")
+    part = say(found.where)
+    where = _case(name, case) + say((f" ({part})", f"（{part}）")) * bool(part)
+    lines = [say((f"{where}:", f"{where}："))]
+    lines.append(say(("  came      ", "  给出  ")) + _indented(found.came))
+    lines.append(say(("  expected  ", "  应为  ")) + _indented(found.expected))
     if found.kind == "fault":
-        lines.append(f"  but       {found.fault[0]}")
-    return "\n".join([*lines, case.hint[0]])
+        lines.append(say(("  but       ", "  但是  ")) + say(found.fault))
+    return "\n".join([*lines, say(case.hint)])
+
+
+def _case(name: str, case: Case) -> str:
+    return say((f"{name}, case '{case.name[0]}'", f"{name}，用例“{case.name[1]}”"))
 
 
 def _indented(value: Any) -> str:
-    return describe(value).replace("\n", "\n            ")
+    return say(describe(value)).replace("\n", "\n            ")
 
 
 def predict(name: str, value: Any) -> None:
@@ -77,7 +87,8 @@ def predict(name: str, value: Any) -> None:
     """
     question = lessons.prediction(name)
     if value is ...:
-        print(f"{question.question} Put your number in place of the dots before you look.")
+        dots = ("Put your number in place of the dots before you look.", "先用你的数字替换省略号，再看答案。")
+        print(say(question.question), say(dots))
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"predict: value must be a number, got {type(value).__name__}")
@@ -85,6 +96,14 @@ def predict(name: str, value: Any) -> None:
         raise ValueError(f"predict: value must be a finite number, got {value}")
     answer = question.answer() if callable(question.answer) else question.answer
     near = abs(value - answer) <= question.tolerance * abs(answer)
-    verdict = "Right" if near else "Not quite"
-    said, true = f"{value:,.6g}{question.unit}", f"{answer:,.6g}{question.unit}"
-    print(f"{verdict}: you said {said}, it is {true}. {question.why}")
+    unit, why = say(question.unit), say(question.why)
+    said, true = f"{value:,.6g}{unit}", f"{answer:,.6g}{unit}"
+    verdict = ("Right", "正确") if near else ("Not quite", "不完全对")
+    print(
+        say(
+            (
+                f"{verdict[0]}: you said {said}, it is {true}. {why}",
+                f"{verdict[1]}：你说 {said}，答案是 {true}。{why}",
+            )
+        )
+    )

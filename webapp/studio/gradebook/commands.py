@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.i18n import of_terminal, t
+from studio.i18n import LANGUAGES, of_terminal, t
 from studio.paths import NOTEBOOKS
 
 from . import alike
@@ -48,6 +48,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     release.add_argument("folder", type=Path, help="the class; created if missing")
     release.add_argument("assignment")
     release.add_argument("notebooks", type=Path, nargs="+", help="instructor's versions with their checks/")
+    release.add_argument("--language", choices=LANGUAGES, default="en", help="of the learners' copies (en)")
     release.set_defaults(run=_release)
     take = what.add_parser("import", help="collect submissions")
     take.add_argument("folder", type=Path)
@@ -154,7 +155,8 @@ def _release(arguments: argparse.Namespace) -> int:
 
     arguments.folder.mkdir(parents=True, exist_ok=True)
     try:
-        for path in hand_out(Classroom(arguments.folder), arguments.assignment, arguments.notebooks):
+        classroom = Classroom(arguments.folder)
+        for path in hand_out(classroom, arguments.assignment, arguments.notebooks, arguments.language):
             print(path)
     except (ValueError, OSError) as error:
         return _fail(error)

@@ -12,8 +12,10 @@ from . import book
 from .classroom import Classroom, checked
 
 
-def hand_out(classroom: Classroom, assignment: str, notebooks: Sequence[Path]) -> list[Path]:
-    """Releases the instructor's `notebooks` as one assignment; returns the learners' copies.
+def hand_out(
+    classroom: Classroom, assignment: str, notebooks: Sequence[Path], lang: str = "en"
+) -> list[Path]:
+    """Releases the instructor's `notebooks` as one assignment, in English or Chinese; returns the learners' copies.
 
     The instructor's version and its hidden checks are copied to `source`, so that the class is always graded by the
     version that was handed out. Raises `ValueError` if a notebook has no hidden checks, is broken, or shows a line
@@ -29,7 +31,7 @@ def hand_out(classroom: Classroom, assignment: str, notebooks: Sequence[Path]) -
             raise ValueError(
                 f"{path.name} has no hidden checks: {checks.parent.name}/{checks.name} is missing"
             )
-        made.append((path, checks, release(read(path))))
+        made.append((path, checks, release(read(path), lang)))
     copies = []
     for path, checks, copy in made:
         source = classroom.folder("source", assignment)

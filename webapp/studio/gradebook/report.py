@@ -17,6 +17,7 @@ from typing import Any
 
 from studio import processes
 from studio.compute.limits import Limits
+from studio.i18n import LANGUAGES
 
 from .classroom import Classroom, Submission
 from .similar import Fingerprints, Pair, SideBySide, compare, fingerprints, side_by_side
@@ -55,7 +56,7 @@ def pair(
 def _all(
     classroom: Classroom, assignment: str, notebook: str
 ) -> tuple[Fingerprints, dict[str, Fingerprints], list[str]]:
-    handed_out = _code(_released(classroom, assignment, notebook))
+    handed_out = _handed_out(classroom, assignment, notebook)
     learners, left_out = {}, []
     for student in classroom.students():
         submission = Submission(student, assignment, notebook)
@@ -77,16 +78,20 @@ def _all(
     return fingerprints(handed_out), learners, left_out
 
 
-def _released(classroom: Classroom, assignment: str, notebook: str) -> bytes:
-    copy = classroom.folder("release", assignment) / f"{notebook}.ipynb"
-    if copy.is_file():
-        return copy.read_bytes()
+def _handed_out(classroom: Classroom, assignment: str, notebook: str) -> list[str]:
+    """The code cells of the released copy, and of the copies in both languages, as a learner can change the language."""
     from studio.grading import release
 
+    copy = classroom.folder("release", assignment) / f"{notebook}.ipynb"
+    cells = _code(copy.read_bytes()) if copy.is_file() else []
     instructor = classroom.instructor(assignment, notebook)
-    if instructor is None:
+    if instructor is not None:
+        made = release.read(instructor)
+        for lang in LANGUAGES:
+            cells += _code(json.dumps(release.release(made, lang)).encode())
+    if not cells:
         raise ValueError(f"{classroom.name} has no notebook {notebook!r} in {assignment!r}")
-    return json.dumps(release.release(release.read(instructor))).encode()
+    return list(dict.fromkeys(cells))
 
 
 def _code(notebook: bytes) -> list[str]:

@@ -14,15 +14,18 @@ import nbformat
 
 from .release import KEPT_CELL_KEYS, check_id, grade_id, read, release, write
 from .submission import read_submission
+from .translation import language_of
 from .verdict import Result
 
 
 def write_autograded(copy: Path, instructor: Path, target: Path, results: Iterable[Result]) -> None:
-    handed_out = {grade_id(cell): cell for cell in release(read(instructor)).cells if grade_id(cell)}
+    submission = read_submission(copy)
+    released = release(read(instructor), language_of(submission))
+    handed_out = {grade_id(cell): cell for cell in released.cells if grade_id(cell)}
     says = {check_id(result.id): result for result in results}
     made = nbformat.v4.new_notebook()
     made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    for cell in read_submission(copy).cells:
+    for cell in submission.cells:
         mine = handed_out.pop(grade_id(cell), None)  # once: a second cell of that name is the learner's own
         locked = mine is not None and mine.metadata.nbgrader.get("locked", False)
         kept = nbformat.from_dict({"cell_type": cell.cell_type, "metadata": {}})

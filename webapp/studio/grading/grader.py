@@ -31,6 +31,7 @@ from .reading import Reading, Rule
 from .release import check_id, grade_id, read, release, slot_of, slots_of
 from .sandbox import OUTPUT_TAIL, Gone, Sandbox, Warm
 from .submission import clean, read_submission
+from .translation import language_of
 from .verdict import Result
 
 SETUP_TAG = "setup"
@@ -143,7 +144,9 @@ def grade(
     with contextlib.ExitStack() as stack:
         if warm is None:
             warm = stack.enter_context(Warm(trust_learners))
-        submission = _Submission(warm, learner, release(instructor), exercises, time_limit, progress)
+        submission = _Submission(
+            warm, learner, release(instructor, language_of(learner)), exercises, time_limit, progress
+        )
         results = []
         for number, exercise in enumerate(exercises, start=1):
             progress("exercise", number, len(exercises))

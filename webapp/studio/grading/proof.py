@@ -3,7 +3,8 @@
     python -m studio.grading.proof [NOTEBOOK ...]        (default: every notebook below notebooks/)
 
 For each notebook: the solution passes, the library ran through it, the untouched copy fails every graded check, wrong
-solutions that pass the visible checks are caught by the hidden ones, and no line of a solution is in the copy.
+solutions that pass the visible checks are caught by the hidden ones, and no line of a solution is in the copy. The same
+holds in Chinese, but for the wrong solutions, which are the same code.
 Wrong solutions lie in `tests/notebooks/wrong/NAME/*.py`; the docstring of each says what is wrong with it.
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 from .grader import Report, grade, load_checks
 from .release import check_id, grade_id, leaks, read, release, slot_of, write
 from .sandbox import Warm
+from .translation import faults, in_language
 
 WRONG_NEEDED = 3
 
@@ -48,23 +50,19 @@ def prove(instructor_path: Path, wrong_folder: Path, out: Path, warm: Warm) -> I
     exercises = load_checks(instructor_path)
     yield _declared(name, instructor, {e.slot: e.points for e in exercises})
 
-    made = release(instructor)
     target = out / instructor_path.name
-    write(made, target)
-    found = leaks(instructor, read(target))
-    yield Proof(name, "no line of a solution is in the learner's copy", not found, "; ".join(found))
+    write(release(instructor), target)
+    yield _nothing_leaks(name, instructor, target, "the learner's copy")
 
     full = grade(instructor_path, instructor_path, warm=warm)
-    broken = [f"cell {c.number} ({c.first_line}): {c.error}" for c in full.cells if c.error]
-    yield Proof(name, "the solution passes every check", full.passed and not broken, _failures(full, broken))
+    yield _all_passes(name, "the solution", full)
     for result in full.exercises:
         claim = f"the library ran through the solution of {result.id} ({result.library_calls} calls)"
         yield Proof(name, claim, result.library_calls > 0, result.message)
 
     with tempfile.TemporaryDirectory(prefix="sampan-course-") as scratch:
-        report = grade(target, instructor_path, warm=warm)
-        passed = [r.id for r in report.exercises if r.passed] + _passed_checks(report)
-        yield Proof(name, "the untouched copy fails every graded check", not passed, f"passed: {passed}")
+        yield _nothing_passes(name, "the untouched copy", grade(target, instructor_path, warm=warm))
+        yield from _in_chinese(name, instructor, instructor_path, out / "zh" / instructor_path.name, warm)
 
         files = sorted(wrong_folder.glob("*.py"))
         claim = f"there are {WRONG_NEEDED} wrong solutions or more"
@@ -73,6 +71,41 @@ def prove(instructor_path: Path, wrong_folder: Path, out: Path, warm: Warm) -> I
             path = Path(scratch) / f"wrong{number}.ipynb"
             write(_replace(instructor, group), path)
             yield from _caught(name, group, grade(path, instructor_path, warm=warm))
+
+
+def _nothing_leaks(name: str, instructor: Any, target: Path, copy_name: str) -> Proof:
+    found = leaks(instructor, read(target))
+    return Proof(name, f"no line of a solution is in {copy_name}", not found, "; ".join(found))
+
+
+def _nothing_passes(name: str, copy_name: str, report: Report) -> Proof:
+    passed = [result.id for result in report.exercises if result.passed] + _passed_checks(report)
+    return Proof(name, f"{copy_name} fails every graded check", not passed, f"passed: {passed}")
+
+
+def _all_passes(name: str, copy_name: str, report: Report) -> Proof:
+    broken = [f"cell {c.number} ({c.first_line}): {c.error}" for c in report.cells if c.error]
+    failed = [f"{r.id}: {r.message}" for r in report.exercises if not r.passed] + broken
+    return Proof(name, f"{copy_name} passes every check", not failed, "; ".join(failed))
+
+
+def _in_chinese(
+    name: str, instructor: Any, instructor_path: Path, target: Path, warm: Warm
+) -> Iterator[Proof]:
+    """The proofs of the Chinese copy, which is written to `target`, and of the same copy with the solutions."""
+    missing = faults(instructor)
+    yield Proof(name, "the Chinese is complete and up to date", not missing, "; ".join(missing))
+    copied = release(instructor, "zh")
+    write(copied, target)
+    solved = copy.deepcopy(instructor)
+    solved.cells, solved.metadata = in_language(instructor, "zh"), copied.metadata
+    yield _nothing_leaks(name, solved, target, "the Chinese copy")
+    yield _nothing_passes(name, "the untouched Chinese copy", grade(target, instructor_path, warm=warm))
+    with tempfile.TemporaryDirectory(prefix="sampan-course-") as scratch:
+        path = Path(scratch) / instructor_path.name
+        write(solved, path)
+        full = grade(path, instructor_path, warm=warm)
+    yield _all_passes(name, "the Chinese copy with the solutions", full)
 
 
 def _declared(name: str, instructor: Any, points: dict[str, int]) -> Proof:
@@ -154,10 +187,6 @@ def _passed_checks(report: Report) -> list[str]:
         for c in report.cells
         if c.grade_id and c.grade_id.startswith("check-") and c.ran and c.error is None
     ]
-
-
-def _failures(report: Report, broken: list[str]) -> str:
-    return "; ".join([f"{r.id}: {r.message}" for r in report.exercises if not r.passed] + broken)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -16,6 +16,8 @@ import nbformat
 
 from sampan.learn.slots import current_name
 
+from . import translation
+
 BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 SLOT = re.compile(r"""@learn\.exercise\(\s*["']([\w.]+)["']""")
@@ -87,20 +89,33 @@ def solution_lines(source: str) -> list[str]:
     return [line for line in inside if len(line) >= SHORTEST_LEAK and not line.startswith("#")]
 
 
-def _stub(source: str) -> str:
+# Of a stub, in English and Chinese.
+WRITE_HERE = {"en": "# Your turn: write here.", "zh": "# 轮到你了：写在这里。"}
+WRITE_INSTEAD = {
+    "en": "# Your turn: write here, instead of the line that raises.",
+    "zh": "# 轮到你了：写在这里，替换下面抛出异常的语句。",
+}
+NOT_WRITTEN = {
+    "en": ("{slot} is not written yet. For a hint: learn.hint('{slot}'). ",
+           "To continue with the library's version: learn.reference('{slot}')"),
+    "zh": ("{slot} 还没有写。查看提示：learn.hint('{slot}')。",
+           "要先用库自己的版本继续：learn.reference('{slot}')"),
+}  # fmt: skip
+
+
+def _stub(source: str, lang: str) -> str:
     """The cell with a stub in place of each region: an exercise raises, any other cell gets a line to write on."""
     found, lines = regions(source, BEGIN_SOLUTION, END_SOLUTION)
     slot = slot_of(source)
     for start, stop in reversed(found):
         indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
         if slot is None:
-            stub = [f"{indent}# Your turn: write here."]
+            stub = [f"{indent}{WRITE_HERE[lang]}"]
         else:
             stub = [
-                f"{indent}# Your turn: write here, instead of the line that raises.",
+                f"{indent}{WRITE_INSTEAD[lang]}",
                 f"{indent}raise NotImplementedError(",
-                f"{indent}    \"{slot} is not written yet. For a hint: learn.hint('{slot}'). \"",
-                f"{indent}    \"To continue with the library's version: learn.reference('{slot}')\"",
+                *(f'{indent}    "{text.format(slot=slot)}"' for text in NOT_WRITTEN[lang]),
                 f"{indent})",
             ]
         lines[start:stop] = stub
@@ -114,8 +129,8 @@ def _without_hidden(source: str) -> str:
     return "\n".join(lines).strip("\n") if found else source
 
 
-def release(instructor: Any) -> Any:
-    """The learner's copy of an instructor's notebook; the original is not changed.
+def release(instructor: Any, lang: str = "en") -> Any:
+    """The learner's copy of an instructor's notebook, in English or Chinese; the original is not changed.
 
     Raises `ValueError` if a region is broken or a line of a solution is anywhere else in the notebook.
     """
@@ -124,12 +139,14 @@ def release(instructor: Any) -> Any:
     copy.metadata = nbformat.from_dict(
         {k: instructor.metadata[k] for k in KEPT_NOTEBOOK_KEYS if k in instructor.metadata}
     )
-    for number, cell in enumerate(instructor.cells):
+    if lang != "en":
+        copy.metadata.setdefault("sampan", {})["language"] = lang
+    for number, cell in enumerate(translation.in_language(instructor, lang)):
         if "instructor" in cell.metadata.get("tags", []):
             continue
         try:
             source = _without_hidden(cell.source)
-            source = _stub(source) if cell.cell_type == "code" else source
+            source = _stub(source, lang) if cell.cell_type == "code" else source
         except ValueError as error:
             raise ValueError(f"cell {number}: {error}") from error
         if not source.strip():

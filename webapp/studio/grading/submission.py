@@ -17,8 +17,8 @@ MOST_CODE = 500_000  # characters: submissions are parsed outside of the sandbox
 
 
 def read_submission(path: str | os.PathLike[str]) -> Any:
-    """The notebook's cells with their kind, source and nbgrader's grade id, and nothing else: outputs, other
-    metadata and attachments are not read. Raises `ValueError` for a link, for anything but a file, for a file that
+    """The language of the notebook, and its cells with their kind, source and nbgrader's grade id, and nothing else:
+    outputs, other metadata and attachments are not read. Raises `ValueError` for a link, for anything but a file, for a file that
     is too large, and for anything but a notebook.
     """
     path = Path(path)
@@ -28,7 +28,8 @@ def read_submission(path: str | os.PathLike[str]) -> Any:
             raise ValueError("expected nbformat 4 with a list of cells")
         if len(raw["cells"]) > MOST_CELLS:
             raise ValueError(f"expected at most {MOST_CELLS} cells, got {len(raw['cells'])}")
-        made = nbformat.from_dict({"cells": [_cell(cell) for cell in raw["cells"]]})
+        cells = [_cell(cell) for cell in raw["cells"]]
+        made = nbformat.from_dict({"cells": cells, "metadata": _language(raw.get("metadata"))})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path.name} is not a Jupyter notebook that can be graded: {error!s:.200}"
@@ -70,6 +71,13 @@ def _bytes(path: Path) -> bytes:
             return file.read(MOST_BYTES + 1)
     finally:
         os.close(descriptor)
+
+
+def _language(metadata: Any) -> dict[str, Any]:
+    """Of the notebook's metadata, which may be anything, only that its text is Chinese."""
+    about = metadata.get("sampan") if isinstance(metadata, dict) else None
+    chinese = isinstance(about, dict) and about.get("language") == "zh"
+    return {"sampan": {"language": "zh"}} if chinese else {}
 
 
 def _cell(raw: dict[str, Any]) -> dict[str, Any]:

@@ -163,58 +163,125 @@ LESSONS = (
     Lesson(
         slot="ops.embedding.rows_at",
         hints=(
-            "Nothing is computed here: rows are copied. Which loop runs over the ids, and which over the columns?",
-            "For each i: check ids[i] first. Is it a row of the table? Python and NumPy read -1 as the last row, machine "
-            "code reads the memory before the table.",
-            "r = ids[i]; if r < 0 or r >= table.shape[0], raise IndexError. Else row = out[i]: zeros where r == padding, and "
-            "otherwise the numbers of table[r], one after the other.",
+            (
+                "Nothing is computed here: rows are copied. Which loop runs over the ids, and which over the columns?",
+                "这里什么也不计算，只是复制行。哪重循环遍历编号，哪重遍历列？",
+            ),
+            (
+                "For each i: check ids[i] first. Is it a row of the table? Python and NumPy read -1 as the last row, machine "
+                "code reads the memory before the table.",
+                "对每个 i，先检查 ids[i]：它是表中的一行吗？Python 和 NumPy 把 -1 "
+                "当作最后一行，机器码却会去读表之前的内存。",
+            ),
+            (
+                "r = ids[i]; if r < 0 or r >= table.shape[0], raise IndexError. Else row = out[i]: zeros where r == padding, and "
+                "otherwise the numbers of table[r], one after the other.",
+                "r = ids[i]；若 r < 0 或 r >= table.shape[0]，抛出 "
+                "IndexError。否则 row = out[i]：r == padding 时全为零，"
+                "其他情况下逐个复制 table[r] 的数。",
+            ),
         ),
         cases=_read,
     ),
     Lesson(
         slot="ops.embedding.rows_summed",
         hints=(
-            "It is the look-up in reverse: the gradient of a copied row goes back to that row.",
-            "The same two loops. But several i may have the same row, and then their gradients are added up.",
-            "for each i with ids[i] != padding: total = out[ids[i]], row = g[i], and for each j: total[j] += row[j]. Add one i after the "
-            "other, so that no addition gets lost.",
+            (
+                "It is the look-up in reverse: the gradient of a copied row goes back to that row.",
+                "这是查表的逆过程：复制出去的行，梯度回到原来那一行。",
+            ),
+            (
+                "The same two loops. But several i may have the same row, and then their gradients are added up.",
+                "与前面相同的两重循环。但若干个 i 可能对应同一行，这时它们的梯度要相加。",
+            ),
+            (
+                "for each i with ids[i] != padding: total = out[ids[i]], row = g[i], and for each j: total[j] += row[j]. Add one i after the "
+                "other, so that no addition gets lost.",
+                "对每个满足 ids[i] != padding 的 i：total = "
+                "out[ids[i]]，row = g[i]，对每个 j：total[j] += "
+                "row[j]。逐个 i 依次相加，这样不会漏掉任何一次。",
+            ),
         ),
         cases=_added,
     ),
     Lesson(
         slot="row_sparse.RowSparse.coalesced",
         hints=(
-            "Equal ids must be found. Two ways: sort them so that they are adjacent, or remember where each was first seen.",
-            "A stable sort makes them adjacent: order = np.argsort(ids, kind='stable'). Where a sorted id differs from the one "
-            "before it, a new group starts. Or a dictionary: id to its index among the distinct ones. Drop the ids of -1 "
-            "first.",
-            "With the sort: np.flatnonzero of 'differs from the one before' are the starts, and np.add.reduceat(rows, starts) adds "
-            "up each group. With the dictionary: which[i] = "
-            "places.setdefault(id, len(places)), then add row i to row which[i] of the sums.",
+            (
+                "Equal ids must be found. Two ways: sort them so that they are adjacent, or remember where each was first seen.",
+                "要找出相同的编号。有两种办法：排序，使它们相邻；或者记住每个编号第一次出现在哪里。",
+            ),
+            (
+                "A stable sort makes them adjacent: order = np.argsort(ids, kind='stable'). Where a sorted id differs from the one "
+                "before it, a new group starts. Or a dictionary: id to its index among the distinct ones. Drop the ids of -1 "
+                "first.",
+                "稳定排序使它们相邻：order = np.argsort(ids, "
+                "kind='stable')。排序后，编号与前一个不同之处就是新的一组的起点。或者用字典："
+                "从编号到它在不同编号中的序号。先去掉 -1 的编号。",
+            ),
+            (
+                "With the sort: np.flatnonzero of 'differs from the one before' are the starts, and np.add.reduceat(rows, starts) adds "
+                "up each group. With the dictionary: which[i] = "
+                "places.setdefault(id, len(places)), then add row i to row which[i] of the sums.",
+                "用排序：对“与前一个不同”取 np.flatnonzero 得到各组起点，"
+                "np.add.reduceat(rows, starts) 求每组之和。用字典："
+                "which[i] = places.setdefault(id, len(places))，"
+                "再把第 i 行加到各和的第 which[i] 行。",
+            ),
         ),
         cases=_merged,
     ),
     Lesson(
         slot="optimizer.Adagrad.update_rows",
         hints=(
-            "Two lines of the formula, two lines of code: first the moment, then the weights, only for the rows that have a gradient.",
-            "gradient.coalesced() is your merge: (ids, rows), each row of the table once. Only then may rows be squared: (a + b)^2 "
-            "is not a^2 + b^2.",
-            "moment[ids] += rows * rows, then table[ids] -= lr * rows / (moment[ids].sqrt() + settings['epsilon']). epsilon is added "
-            "to the root, not under it.",
+            (
+                "Two lines of the formula, two lines of code: first the moment, then the weights, only for the rows that have a gradient.",
+                "公式两行，代码两行：先是累积的平方和 moment，再是权重，都只针对有梯度的行。",
+            ),
+            (
+                "gradient.coalesced() is your merge: (ids, rows), each row of the table once. Only then may rows be squared: (a + b)^2 "
+                "is not a^2 + b^2.",
+                "gradient.coalesced() 就是你写的合并：(ids, rows)，"
+                "表的每一行只出现一次。这之后才能对行求平方：(a + b)^2 不等于 a^2 + b^2。",
+            ),
+            (
+                "moment[ids] += rows * rows, then table[ids] -= lr * rows / (moment[ids].sqrt() + settings['epsilon']). epsilon is added "
+                "to the root, not under it.",
+                "moment[ids] += rows * rows，然后 table[ids] -= "
+                "lr * rows / (moment[ids].sqrt() + "
+                "settings['epsilon'])。epsilon 加在平方根之外，不在根号里。",
+            ),
         ),
         cases=_stepped,
     ),
     Lesson(
         slot="kernels.cpu_embedding_cache.ask",
         hints=(
-            "A queue of places, from the newest to the oldest. A row that is used moves to the front; the row at the end is evicted when "
-            "a new row needs the place.",
-            "To the front: if the place is there already, there is nothing to do. Else its two neighbours are linked (at the end of the "
-            "queue there is only one, and ends[1] changes), and it is put before ends[0].",
-            "Out of the queue: before, after = newer[place], older[place]; older[before] = after; newer[after] = before, or, when "
-            "after is -1, ends[1] = before. In front: older[place] = ends[0], newer[ends[0]] = place, newer[place] = -1, ends[0] = "
-            "place. Eviction: place = ends[1]; store left[count] = row_at[place], set place_of of that row to 0, and gone += 1.",
+            (
+                "A queue of places, from the newest to the oldest. A row that is used moves to the front; the row at the end is evicted when "
+                "a new row needs the place.",
+                "一个由位置组成的队列，从最新到最旧。用到的行移到队首；新行需要位置时，淘汰队尾的行。",
+            ),
+            (
+                "To the front: if the place is there already, there is nothing to do. Else its two neighbours are linked (at the end of the "
+                "queue there is only one, and ends[1] changes), and it is put before ends[0].",
+                "移到队首：如果这个位置已经在队首，什么也不用做。"
+                "否则把它的两个邻居连起来（在队尾只有一个邻居，ends[1] 随之改变），再把它放到 "
+                "ends[0] 前面。",
+            ),
+            (
+                "Out of the queue: before, after = newer[place], older[place]; older[before] = after; newer[after] = before, or, when "
+                "after is -1, ends[1] = before. In front: older[place] = ends[0], newer[ends[0]] = place, newer[place] = -1, ends[0] = "
+                "place. Eviction: place = ends[1]; store left[count] = row_at[place], set place_of of that row to 0, and gone += 1.",
+                "移出队列：before, after = newer[place], "
+                "older[place]；older[before] = after；"
+                "newer[after] = before，若 after 为 -1，则 ends[1] "
+                "= before。放到队首：older[place] = ends[0]，"
+                "newer[ends[0]] = place，newer[place] = -1，"
+                "ends[0] = place。淘汰：place = ends[1]；把 "
+                "row_at[place] 存入 left[count]，把那一行的 place_of "
+                "设为 0，gone += 1。",
+            ),
         ),
         cases=_asked,
     ),
@@ -224,28 +291,28 @@ LESSONS = (
 PREDICTIONS = (
     Prediction(
         name="embeddings.bytes",
-        question="A table of ten million rows, 64 numbers of float32 each. A batch has 4,096 ids. How many bytes does the dense gradient take?",
+        question=("A table of ten million rows, 64 numbers of float32 each. A batch has 4,096 ids. How many bytes does the dense gradient take?", "一张表有一千万行，每行 64 个 float32。一批有 4,096 个编号。" "稠密梯度占多少字节？"),
         answer=10_000_000 * 64 * 4,
-        unit=" bytes",
-        why="As many as the table, whatever ids the batch has. The rows of the batch alone are 4,096 x 64 x 4, about a million: 2,400 times less.",
+        unit=(" bytes", " 字节"),
+        why=("As many as the table, whatever ids the batch has. The rows of the batch alone are 4,096 x 64 x 4, about a million: 2,400 times less.", "与整张表一样大，不论这一批有哪些编号。单是这一批的行，只有 4,096 x 64 x 4，" "约一百万字节：只有前者的 1/2,400。"),
         tolerance=0.01,
     ),
     Prediction(
         name="embeddings.distinct",
-        question="A batch of 1,000 ids, drawn evenly from a table of 1,000 rows. About how many different ids are among them?",
+        question=("A batch of 1,000 ids, drawn evenly from a table of 1,000 rows. About how many different ids are among them?", "一批 1,000 个编号，从一张 1,000 行的表中均匀抽取。其中大约有多少个不同的编号？"),
         answer=1000 * (1 - math.exp(-1)),
-        unit=" ids",
-        why="Each row is missed by all 1,000 draws with probability (1 - 1/1000)^1000, about 1/e: 368 rows do not occur at all. With Zipf's "
-        "law there would be even fewer different ids.",
+        unit=(" ids", " 个编号"),
+        why=("Each row is missed by all 1,000 draws with probability (1 - 1/1000)^1000, about 1/e: 368 rows do not occur at all. With Zipf's "
+        "law there would be even fewer different ids.", "每一行在全部 1,000 次抽取中都没抽到的概率是 (1 - 1/1000)^1000，" "约为 1/e：有 368 行根本没有出现。若服从齐普夫定律，不同的编号还会更少。"),
         tolerance=0.02,
     ),
     Prediction(
         name="embeddings.round",
-        question="Rows 0 to 99 are looked up in order, again and again, 1,000 look-ups in total. A cache holds 90 of them and evicts the least recently "
-        "used one. How many hits?",
+        question=("Rows 0 to 99 are looked up in order, again and again, 1,000 look-ups in total. A cache holds 90 of them and evicts the least recently "
+        "used one. How many hits?", "反复依次查找第 0 到 99 行，共查找 1,000 次。缓存能装其中 90 行，" "淘汰最久未用的行。命中多少次？"),
         answer=0,
-        unit=" hits",
-        why="Row 0 is needed again after 99 others, and the cache holds 90: each row was evicted just before it is needed again. LRU works well "
-        "when recent rows are soon needed again, and fails on a cyclic scan.",
+        unit=(" hits", " 次命中"),
+        why=("Row 0 is needed again after 99 others, and the cache holds 90: each row was evicted just before it is needed again. LRU works well "
+        "when recent rows are soon needed again, and fails on a cyclic scan.", "第 0 行再次用到之前，要先查 99 个别的行，而缓存只装 90 行：" "每一行都恰好在再次用到之前被淘汰。如果最近用过的行很快又会用到，LRU 就很有效；" "循环扫描时它完全失效。"),
     ),
 )  # fmt: skip

@@ -125,36 +125,73 @@ LESSONS = (
     Lesson(
         slot="nn.functional.conv2d",
         hints=(
-            "Do not move the filter over the image: shift the image under each of the filter's few numbers. For a 3 x 3 "
-            "filter that is nine shifted images.",
-            "First pad. The result has (height - kh) // stride + 1 rows. For each i and j of the filter, the numbers that "
-            "it multiplies are a slice of the image that starts at row i and column j, in steps of the stride.",
-            "Each slice is [batch, channels, rows, columns], and weight[:, :, i, j] is [out, channels]: "
-            'paddle.einsum("nchw,oc->nohw", slice, weight[:, :, i, j]) adds over the channels. Add all of these up.',
+            (
+                "Do not move the filter over the image: shift the image under each of the filter's few numbers. For a 3 x 3 "
+                "filter that is nine shifted images.",
+                "不要让滤波器在图片上移动：滤波器只有几个数，让图片在每个数下面移动。3 x 3 "
+                "的滤波器对应九张平移后的图片。",
+            ),
+            (
+                "First pad. The result has (height - kh) // stride + 1 rows. For each i and j of the filter, the numbers that "
+                "it multiplies are a slice of the image that starts at row i and column j, in steps of the stride.",
+                "先填充。结果有 (height - kh) // stride + 1 行。对滤波器的每个 "
+                "i 和 j，它所乘的数是图片的一个切片：从第 i 行、第 j 列开始，间隔为 stride。",
+            ),
+            (
+                "Each slice is [batch, channels, rows, columns], and weight[:, :, i, j] is [out, channels]: "
+                'paddle.einsum("nchw,oc->nohw", slice, weight[:, :, i, j]) adds over the channels. Add all of these up.',
+                "每个切片是 [批, 通道, 行, 列]，weight[:, :, i, j] 是 [输出, "
+                '通道]：paddle.einsum("nchw,oc->nohw", slice, '
+                "weight[:, :, i, j]) 会对通道求和。把它们全部相加。",
+            ),
         ),
         cases=_convolution,
     ),
     Lesson(
         slot="nn.LSTMCell.forward",
         hints=(
-            "Everything is computed from one long row of numbers: the input times weight_ih plus the state h times weight_hh, and both "
-            "biases. Split it in four.",
-            "The four pieces are i, f, g, o, in this order: sigmoid for i, f and o, tanh for g. Then a part of c is forgotten, and "
-            "a part of g is added.",
-            "c = f * c + i * g, and h = o * tanh(c). weight_ih is [4 size, inputs]: multiply by its transpose. Return "
-            "h, (h, c).",
+            (
+                "Everything is computed from one long row of numbers: the input times weight_ih plus the state h times weight_hh, and both "
+                "biases. Split it in four.",
+                "一切都由一长行数算出：输入乘 weight_ih，加上状态 h 乘 weight_hh，"
+                "再加两个偏置。把它切成四段。",
+            ),
+            (
+                "The four pieces are i, f, g, o, in this order: sigmoid for i, f and o, tanh for g. Then a part of c is forgotten, and "
+                "a part of g is added.",
+                "四段依次是 i、f、g、o：i、f、o 用 sigmoid，g 用 tanh。然后遗忘 c "
+                "的一部分，加入 g 的一部分。",
+            ),
+            (
+                "c = f * c + i * g, and h = o * tanh(c). weight_ih is [4 size, inputs]: multiply by its transpose. Return "
+                "h, (h, c).",
+                "c = f * c + i * g，h = o * tanh(c)。weight_ih 是 "
+                "[4 size, inputs]：要乘它的转置。返回 h, (h, c)。",
+            ),
         ),
         cases=_cell,
     ),
     Lesson(
         slot="nn.functional.scaled_dot_product_attention",
         hints=(
-            "The score of a query and a key is the product of two vectors. Softmax turns scores into weights of "
-            "the values.",
-            "Each head is computed separately, so move the heads forward: [batch, heads, time, features]. Then scores = q @ k.mT, divided by the square "
-            "root of the number of features, and softmax along the last axis.",
-            "paddle.triu(paddle.ones([n, m]), 1) is 1 where a key is later than the query: subtract a very large number from these "
-            "scores. An attn_mask is added to the scores. At the end, move the axes back.",
+            (
+                "The score of a query and a key is the product of two vectors. Softmax turns scores into weights of "
+                "the values.",
+                "一个查询与一个键的分数，是两个向量的内积。softmax 把分数变成各个值的权重。",
+            ),
+            (
+                "Each head is computed separately, so move the heads forward: [batch, heads, time, features]. Then scores = q @ k.mT, divided by the square "
+                "root of the number of features, and softmax along the last axis.",
+                "各个头分别计算，所以把头的轴移到前面：[批, 头, 时间, 特征]。然后 scores = "
+                "q @ k.mT，除以特征数的平方根，再沿最后一个轴做 softmax。",
+            ),
+            (
+                "paddle.triu(paddle.ones([n, m]), 1) is 1 where a key is later than the query: subtract a very large number from these "
+                "scores. An attn_mask is added to the scores. At the end, move the axes back.",
+                "paddle.triu(paddle.ones([n, m]), 1) "
+                "在键晚于查询的位置上为 1：从这些分数中减去一个很大的数。若有 attn_mask，"
+                "把它加到分数上。最后把轴移回原处。",
+            ),
         ),
         cases=_attention,
     ),
@@ -163,27 +200,47 @@ LESSONS = (
 PREDICTIONS = (
     Prediction(
         name="networks.convolution",
-        question="A convolution with filters of 3 x 3 from 16 channels to 32, with a bias. How many parameters, for images of "
-        "any size?",
+        question=(
+            "A convolution with filters of 3 x 3 from 16 channels to 32, with a bias. How many parameters, for images of "
+            "any size?",
+            "一个从 16 通道到 32 通道的卷积，滤波器为 3 x 3，带偏置。图片大小不限，它有多少个参数？",
+        ),
         answer=32 * 16 * 9 + 32,
-        unit=" parameters",
-        why="32 filters of 16 x 3 x 3 numbers and one bias each. A fully connected layer between two images of 16 x 28 x 28 and "
-        "32 x 28 x 28 numbers would need 315 million.",
+        unit=(" parameters", " 个参数"),
+        why=(
+            "32 filters of 16 x 3 x 3 numbers and one bias each. A fully connected layer between two images of 16 x 28 x 28 and "
+            "32 x 28 x 28 numbers would need 315 million.",
+            "32 个滤波器，每个有 16 x 3 x 3 个数和一个偏置。若用全连接层连接 16 x "
+            "28 x 28 和 32 x 28 x 28 两组数，要 3.15 亿个参数。",
+        ),
     ),
     Prediction(
         name="networks.scores",
-        question="Attention over 1,024 tokens with 8 heads, float32: how many bytes do all scores take, for one text?",
+        question=(
+            "Attention over 1,024 tokens with 8 heads, float32: how many bytes do all scores take, for one text?",
+            "对 1,024 个词元做注意力，8 个头，float32：一段文本的全部分数占多少字节？",
+        ),
         answer=8 * 1024 * 1024 * 4,
-        unit=" bytes",
-        why="Each token looks at each token, in every head. Twice as long a text takes four times as much: that is why fused "
-        "kernels never keep the whole table.",
+        unit=(" bytes", " 字节"),
+        why=(
+            "Each token looks at each token, in every head. Twice as long a text takes four times as much: that is why fused "
+            "kernels never keep the whole table.",
+            "在每个头里，每个词元都要看每个词元。文本长一倍，内存就是四倍："
+            "所以融合的计算核从不保存整张分数表。",
+        ),
         tolerance=0.01,
     ),
     Prediction(
         name="networks.first_loss",
-        question="A new GPT gives each of 65 characters the same probability. What is its loss, in nats?",
+        question=(
+            "A new GPT gives each of 65 characters the same probability. What is its loss, in nats?",
+            "一个新的 GPT 给 65 个字符相同的概率。它的损失是多少（单位 nat）？",
+        ),
         answer=math.log(65),
-        why="-ln(1/65) = ln 65. Using the frequencies of the characters would bring it down to about 3.3.",
+        why=(
+            "-ln(1/65) = ln 65. Using the frequencies of the characters would bring it down to about 3.3.",
+            "-ln(1/65) = ln 65。若利用各字符的频率，可降到约 3.3。",
+        ),
         tolerance=0.03,
     ),
 )

@@ -158,56 +158,117 @@ LESSONS = (
     Lesson(
         slot="kernels.sparse.grouped",
         hints=(
-            "Sorting by small integers needs no comparisons. How many entries does each row have? Then you know where each row "
-            "starts, and where its next entry goes.",
-            "Count into starts[key + 1], take the cumulative sum, and starts[k] is where key k starts. Then go over the entries "
-            "in order: each goes to the next free place of its key. Keep these free places in a copy of starts.",
-            "order[free[key]] = e, then free[key] += 1. And in grouped: sort by columns first; then sort the rows, taken in that "
-            "order. Entries of one row keep their order, so their columns ascend. Entry k of the second order is an "
-            "index into the first.",
+            (
+                "Sorting by small integers needs no comparisons. How many entries does each row have? Then you know where each row "
+                "starts, and where its next entry goes.",
+                "按小整数排序不需要比较。每一行有多少个元素？知道了这一点，就知道每行从哪里开始，"
+                "它的下一个元素该放在哪里。",
+            ),
+            (
+                "Count into starts[key + 1], take the cumulative sum, and starts[k] is where key k starts. Then go over the entries "
+                "in order: each goes to the next free place of its key. Keep these free places in a copy of starts.",
+                "计数存入 starts[key + 1]，再求累加和，starts[k] 就是键 k "
+                "的起点。然后按次序遍历元素：每个元素放到它的键的下一个空位。空位另存一份，是 starts "
+                "的副本。",
+            ),
+            (
+                "order[free[key]] = e, then free[key] += 1. And in grouped: sort by columns first; then sort the rows, taken in that "
+                "order. Entries of one row keep their order, so their columns ascend. Entry k of the second order is an "
+                "index into the first.",
+                "order[free[key]] = e，然后 free[key] += 1。在 "
+                "grouped 里：先按列排序，再按这个次序取出各行，按行排序。同一行的元素保持次序，"
+                "所以列号递增。第二次排序的第 k 个元素是第一次排序结果的下标。",
+            ),
         ),
         cases=_compressed,
     ),
     Lesson(
         slot="kernels.sparse.spmm",
         hints=(
-            "A row of the product is a sum of rows of x: one for each entry of the row, times its value.",
-            "for each r: set row r of out to 0; for e from crows[r] to crows[r + 1]: add values[e] times row cols[e] of x.",
-            "Take views first, `row = out[r]` and `other = x[cols[e]]`, and loop over `range(row.size)`: as in notebook 03, "
-            "the compiler vectorizes this form.",
+            (
+                "A row of the product is a sum of rows of x: one for each entry of the row, times its value.",
+                "乘积的一行是 x 的若干行之和：这一行的每个元素对应一项，乘上它的值。",
+            ),
+            (
+                "for each r: set row r of out to 0; for e from crows[r] to crows[r + 1]: add values[e] times row cols[e] of x.",
+                "对每个 r：把 out 的第 r 行清零；对从 crows[r] 到 crows[r + "
+                "1] 的 e：加上 values[e] 乘 x 的第 cols[e] 行。",
+            ),
+            (
+                "Take views first, `row = out[r]` and `other = x[cols[e]]`, and loop over `range(row.size)`: as in notebook 03, "
+                "the compiler vectorizes this form.",
+                "先取视图：`row = out[r]`，`other = x[cols[e]]`，再遍历 "
+                "`range(row.size)`：与笔记本 03 一样，编译器会把这种形式向量化。",
+            ),
         ),
         cases=_times,
     ),
     Lesson(
         slot="kernels.sparse.sddmm",
         hints=(
-            "x times the transpose of y would have a number at every place. Which of them are needed?",
-            "The same two loops as before: over the rows r, over the entries e of each. Write to out[e].",
-            "out[e] is the sum over j of x[r, j] * y[cols[e], j]. Start each sum at zero.",
+            (
+                "x times the transpose of y would have a number at every place. Which of them are needed?",
+                "x 乘 y 的转置在每个位置上都有一个数。其中哪些是需要的？",
+            ),
+            (
+                "The same two loops as before: over the rows r, over the entries e of each. Write to out[e].",
+                "与前面相同的两重循环：遍历行 r，再遍历每行的元素 e。结果写入 out[e]。",
+            ),
+            (
+                "out[e] is the sum over j of x[r, j] * y[cols[e], j]. Start each sum at zero.",
+                "out[e] 是 x[r, j] * y[cols[e], j] 对 j 求和。每个和都从零开始。",
+            ),
         ),
         cases=_sampled,
     ),
     Lesson(
         slot="sparse.operators.spmm",
         hints=(
-            "y[r] = sum of v[e] x[c] over the entries e = (r, c). How much does y change when v[e] does? And which rows of y does "
-            "row c of x reach?",
-            "The gradient of v[e] is g[r] times x[c]: a sampled product. Row c of x reaches those rows that have an entry in column "
-            "c: the gradient of x is the transposed matrix times g.",
-            "at_entries(g, x, rows) is the first. For the second, `turned, order = rows.turned`: the transposed pattern, and for "
-            "each of its entries its index before. Its values are picked(values, order).",
+            (
+                "y[r] = sum of v[e] x[c] over the entries e = (r, c). How much does y change when v[e] does? And which rows of y does "
+                "row c of x reach?",
+                "y[r] 等于 v[e] x[c] 对元素 e = (r, c) 求和。v[e] 变化时，"
+                "y 变化多少？x 的第 c 行会影响 y 的哪些行？",
+            ),
+            (
+                "The gradient of v[e] is g[r] times x[c]: a sampled product. Row c of x reaches those rows that have an entry in column "
+                "c: the gradient of x is the transposed matrix times g.",
+                "v[e] 的梯度是 g[r] 与 x[c] 的内积：一个采样乘积。x 的第 c "
+                "行影响那些在第 c 列有元素的行：x 的梯度是转置矩阵乘 g。",
+            ),
+            (
+                "at_entries(g, x, rows) is the first. For the second, `turned, order = rows.turned`: the transposed pattern, and for "
+                "each of its entries its index before. Its values are picked(values, order).",
+                "前者是 at_entries(g, x, rows)。对于后者，`turned, "
+                "order = rows.turned` 给出转置后的结构，以及其中每个元素原来的下标。"
+                "它的值是 picked(values, order)。",
+            ),
         ),
         cases=_product,
     ),
     Lesson(
         slot="sparse.rulebook.neighbours",
         hints=(
-            "For each entry and each of 27 offsets: which entry is there? Searching all entries each time would be quadratic. Which "
-            "data structure answers this at once?",
-            "A dictionary from a place (b, z, y, x) to the number of its entry. Fill it first. Then look up every place plus "
-            "offset; `.get(place, -1)` returns -1 where there is no entry.",
-            "near = np.full((len(offsets), places.shape[1]), -1, np.int32). Use plain ints as keys: "
-            "`places.T.tolist()` gives rows of them, and `tuple(row)` can be a key. The batch number stays as it is.",
+            (
+                "For each entry and each of 27 offsets: which entry is there? Searching all entries each time would be quadratic. Which "
+                "data structure answers this at once?",
+                "对每个元素和 27 个偏移中的每一个：那里是哪个元素？每次都查遍所有元素，代价是平方级的。"
+                "哪种数据结构能立即回答？",
+            ),
+            (
+                "A dictionary from a place (b, z, y, x) to the number of its entry. Fill it first. Then look up every place plus "
+                "offset; `.get(place, -1)` returns -1 where there is no entry.",
+                "用一个字典，从位置 (b, z, y, x) 到元素的编号。先填好它，再查每个位置加偏移；"
+                "没有元素时，`.get(place, -1)` 返回 -1。",
+            ),
+            (
+                "near = np.full((len(offsets), places.shape[1]), -1, np.int32). Use plain ints as keys: "
+                "`places.T.tolist()` gives rows of them, and `tuple(row)` can be a key. The batch number stays as it is.",
+                "near = np.full((len(offsets), "
+                "places.shape[1]), -1, np.int32)。用普通整数作键："
+                "`places.T.tolist()` 给出由它们组成的行，`tuple(row)` "
+                "可以作键。批次编号保持不变。",
+            ),
         ),
         cases=_near,
     ),
@@ -217,30 +278,54 @@ LESSONS = (
 PREDICTIONS = (
     Prediction(
         name="sparse.bytes",
-        question="A matrix of 100,000 x 100,000 with a million entries, as compressed rows: float32 values, int32 indices. How many "
-        "bytes?",
+        question=(
+            "A matrix of 100,000 x 100,000 with a million entries, as compressed rows: float32 values, int32 indices. How many "
+            "bytes?",
+            "一个 100,000 x 100,000 的矩阵有一百万个元素，按压缩行存储：值为 "
+            "float32，索引为 int32。一共多少字节？",
+        ),
         answer=4 * 1_000_000 + 4 * 1_000_000 + 4 * 100_001,
-        unit=" bytes",
-        why="Four for each value, four for each column, and 100,001 row starts. As a dense matrix it would take 40 "
-        "billion.",
+        unit=(" bytes", " 字节"),
+        why=(
+            "Four for each value, four for each column, and 100,001 row starts. As a dense matrix it would take 40 "
+            "billion.",
+            "每个值四字节，每个列号四字节，还有 100,001 个行起点。作为稠密矩阵，它要占 400 亿字节。",
+        ),
         tolerance=0.01,
     ),
     Prediction(
         name="sparse.pairs",
-        question="A solid cube of 10 x 10 x 10 voxels, kernel 3 x 3 x 3. How many pairs does its rulebook hold?",
+        question=(
+            "A solid cube of 10 x 10 x 10 voxels, kernel 3 x 3 x 3. How many pairs does its rulebook hold?",
+            "一个 10 x 10 x 10 的实心体素立方体，卷积核 3 x 3 x 3。它的规则表有多少对？",
+        ),
         answer=(3 * 10 - 2) ** 3,
-        unit=" pairs",
-        why="Along one axis a row of 10 has 8 voxels with three neighbours and 2 with two (itself counted): 28. The axes are "
-        "independent, so 28 cubed. 27 for each voxel would be 27,000: the surface has fewer.",
+        unit=(" pairs", " 对"),
+        why=(
+            "Along one axis a row of 10 has 8 voxels with three neighbours and 2 with two (itself counted): 28. The axes are "
+            "independent, so 28 cubed. 27 for each voxel would be 27,000: the surface has fewer.",
+            "沿一个轴，一排 10 个体素中，8 个有三个邻居，2 个有两个（都算上自己）：共 28。"
+            "三个轴相互独立，所以是 28 的立方。若每个体素 27 个，就是 27,000："
+            "表面上的体素要少一些。",
+        ),
         tolerance=0.001,
     ),
     Prediction(
         name="sparse.break_even",
-        question="A dense product does 60 billion multiplications and additions per second, zeros included. A sparse one does 12 billion, but only at "
-        "its entries. Up to what density (0 to 1) is the sparse one faster?",
+        question=(
+            "A dense product does 60 billion multiplications and additions per second, zeros included. A sparse one does 12 billion, but only at "
+            "its entries. Up to what density (0 to 1) is the sparse one faster?",
+            "稠密乘积每秒做 600 亿次乘法和加法，零也算在内。稀疏乘积每秒做 120 亿次，"
+            "但只在有元素的位置上做。密度（0 到 1）多大以内，稀疏乘积更快？",
+        ),
         answer=12 / 60,
-        why="n density / 12 against n / 60. A sparse loop jumps around in memory, so each of its operations costs more, and it has "
-        "to save many of them. Memory breaks even much later: at 0.5, where an entry's value and index take the memory of two zeros.",
+        why=(
+            "n density / 12 against n / 60. A sparse loop jumps around in memory, so each of its operations costs more, and it has "
+            "to save many of them. Memory breaks even much later: at 0.5, where an entry's value and index take the memory of two zeros.",
+            "比较 n density / 12 与 n / 60。稀疏循环在内存里跳来跳去，"
+            "每次运算的代价更高，所以必须省下很多次运算才划算。内存的平衡点要晚得多：在 0.5，"
+            "那时一个元素的值和索引所占的内存正好等于两个零。",
+        ),
         tolerance=0.05,
     ),
 )

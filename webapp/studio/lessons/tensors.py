@@ -120,7 +120,8 @@ def fault_of_order(parents: list[list[int | None]], roots: list[int], came: Any)
 def ordered(parents: list[list[int | None]], roots: list[int]) -> Holds:
     """Expected of `topological_order`: any order in which every node comes after all that consume its output."""
     return Holds(
-        lambda came: fault_of_order(parents, roots, came), "every node after all nodes that use its output"
+        lambda came: fault_of_order(parents, roots, came),
+        ("every node after all nodes that use its output", "每个节点都排在所有使用其输出的节点之后"),
     )
 
 
@@ -155,34 +156,65 @@ LESSONS = (
     Lesson(
         slot="autograd.unbroadcast",
         hints=(
-            "Broadcasting used one number in several places. Each use sends back a gradient, and they add up. "
-            "So: along which axes was the input repeated?",
-            "There are two kinds: axes that the input did not have at all (on the left), and axes where it has "
-            "length 1 and the gradient has more.",
-            "First sum over the leading axes until the number of axes is equal: `gradient.sum(axis=0)` in a loop. Then "
-            "go over the axes of `shape` and, where the length is 1, sum with `keepdim=True`.",
+            (
+                "Broadcasting used one number in several places. Each use sends back a gradient, and they add up. "
+                "So: along which axes was the input repeated?",
+                "广播把一个数用在了几个地方。每用一次就传回一份梯度，这些梯度要相加。那么："
+                "输入是沿哪些轴重复的？",
+            ),
+            (
+                "There are two kinds: axes that the input did not have at all (on the left), and axes where it has "
+                "length 1 and the gradient has more.",
+                "有两种轴：输入根本没有的轴（在左边），以及输入长度为 1 而梯度更长的轴。",
+            ),
+            (
+                "First sum over the leading axes until the number of axes is equal: `gradient.sum(axis=0)` in a loop. Then "
+                "go over the axes of `shape` and, where the length is 1, sum with `keepdim=True`.",
+                "先对最前面的轴求和，直到轴数相等：在循环里用 `gradient.sum(axis=0)`。"
+                "再逐个检查 `shape` 的轴，长度为 1 的用 `keepdim=True` 求和。",
+            ),
         ),
         cases=_unbroadcast,
     ),
     Lesson(
         slot="ops.multiply",
         hints=(
-            "A body returns two things: the value, and a function from the gradient of the value to the "
-            "gradients of the inputs.",
-            "The derivative of x * y with respect to x is y, and with respect to y it is x. The gradient g of the "
-            "value multiplies both: that is the chain rule.",
-            "Return a pair: the product, and a `lambda g: (..., ...)` with one entry for x and one for y.",
+            (
+                "A body returns two things: the value, and a function from the gradient of the value to the "
+                "gradients of the inputs.",
+                "函数体返回两样东西：值，以及一个函数，它由值的梯度算出各输入的梯度。",
+            ),
+            (
+                "The derivative of x * y with respect to x is y, and with respect to y it is x. The gradient g of the "
+                "value multiplies both: that is the chain rule.",
+                "x * y 对 x 的导数是 y，对 y 的导数是 x。两者都要乘上值的梯度 g：这就是链式法则。",
+            ),
+            (
+                "Return a pair: the product, and a `lambda g: (..., ...)` with one entry for x and one for y.",
+                "返回一对：乘积，以及 `lambda g: (..., ...)`，其中一项对应 x，一项对应 y。",
+            ),
         ),
         cases=_multiply,
     ),
     Lesson(
         slot="autograd.topological_order",
         hints=(
-            "A node may pass its gradient on only when all parts of it have arrived. Which nodes must come before it?",
-            "Search depth first: append a node to a list after all of its parents are done. Reversed, "
-            "that list has every node after its consumers. Keep a set of the nodes that you have seen.",
-            "Recursion fails on a tape of thousands of nodes. Keep a stack of pairs (node, "
-            "done?): pop one; when it is done, append it to the list; else push it again as done, then push its parents.",
+            (
+                "A node may pass its gradient on only when all parts of it have arrived. Which nodes must come before it?",
+                "一个节点要等它的梯度全部到齐，才能继续往下传。哪些节点必须排在它前面？",
+            ),
+            (
+                "Search depth first: append a node to a list after all of its parents are done. Reversed, "
+                "that list has every node after its consumers. Keep a set of the nodes that you have seen.",
+                "深度优先搜索：一个节点的所有父节点都处理完之后，才把它加到列表末尾。把列表反过来，"
+                "每个节点就都排在使用它的节点之后。用一个集合记录访问过的节点。",
+            ),
+            (
+                "Recursion fails on a tape of thousands of nodes. Keep a stack of pairs (node, "
+                "done?): pop one; when it is done, append it to the list; else push it again as done, then push its parents.",
+                "磁带长达数千个节点时，递归会失败。改用一个栈，存放（节点，是否完成）这样的对：弹出一对，"
+                "如果已完成，就把节点加到列表；否则先把它标为完成再压回去，然后压入它的父节点。",
+            ),
         ),
         cases=_order,
     ),
@@ -191,28 +223,48 @@ LESSONS = (
 PREDICTIONS = (
     Prediction(
         name="tensors.expand",
-        question="x holds 1,000 float32 numbers. How many bytes of new memory for numbers does "
-        "x.as_strided([1000, 1000], [0, 1]) take?",
+        question=(
+            "x holds 1,000 float32 numbers. How many bytes of new memory for numbers does "
+            "x.as_strided([1000, 1000], [0, 1]) take?",
+            "x 存有 1,000 个 float32 数。x.as_strided([1000, 1000], [0, 1]) 需要多少字节的新内存来存放数？",
+        ),
         answer=0,
-        unit=" bytes",
-        why="A million elements read the same thousand cells: the new axis has stride 0. Only a few numbers "
-        "that describe the view are new. (x.expand([1000, 1000]) copies, so that each element can be written.)",
+        unit=(" bytes", " 字节"),
+        why=(
+            "A million elements read the same thousand cells: the new axis has stride 0. Only a few numbers "
+            "that describe the view are new. (x.expand([1000, 1000]) copies, so that each element can be written.)",
+            "一百万个元素读的是同样的一千个存储单元：新轴的步幅是 0。新增的只是描述视图的几个数。"
+            "（x.expand([1000, 1000]) 会复制，好让每个元素都能单独写入。）",
+        ),
     ),
     Prediction(
         name="tensors.matmul_flops",
-        question="A [64, 64] matrix times a [64, 64] matrix: how many multiplications and additions, together?",
+        question=(
+            "A [64, 64] matrix times a [64, 64] matrix: how many multiplications and additions, together?",
+            "[64, 64] 的矩阵乘 [64, 64] 的矩阵：乘法和加法一共多少次？",
+        ),
         answer=2 * 64**3,
-        unit=" operations",
-        why="64 * 64 results, each a sum of 64 products: 64 multiplications and about 64 additions.",
+        unit=(" operations", " 次运算"),
+        why=(
+            "64 * 64 results, each a sum of 64 products: 64 multiplications and about 64 additions.",
+            "结果有 64 * 64 个数，每个是 64 个乘积之和：64 次乘法，约 64 次加法。",
+        ),
         tolerance=0.02,
     ),
     Prediction(
         name="tensors.add_intensity",
-        question="z = x + y with a million float32 elements each. How many bytes move between memory and processor "
-        "for every addition?",
+        question=(
+            "z = x + y with a million float32 elements each. How many bytes move between memory and processor "
+            "for every addition?",
+            "z = x + y，两者各有一百万个 float32 元素。每做一次加法，内存与处理器之间搬运多少字节？",
+        ),
         answer=12,
-        unit=" bytes",
-        why="Two numbers of 4 bytes are read and one is written, for one addition. A processor that could do 100 "
-        "additions in that time waits for memory: this is why fused loops are fast.",
+        unit=(" bytes", " 字节"),
+        why=(
+            "Two numbers of 4 bytes are read and one is written, for one addition. A processor that could do 100 "
+            "additions in that time waits for memory: this is why fused loops are fast.",
+            "每次加法读两个 4 字节的数，写一个。处理器本可在这段时间里做 100 次加法，却在等内存："
+            "融合的循环快，原因就在这里。",
+        ),
     ),
 )

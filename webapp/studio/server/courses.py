@@ -17,6 +17,7 @@ from studio.gradebook import own
 from studio.grading import release
 from studio.grading.bubble import available, refusal, trusted
 from studio.grading.desk import CheckDesk
+from studio.grading.translation import language_of
 from studio.grading.verdict import Verdict
 from studio.i18n import LANGUAGES
 
@@ -112,7 +113,7 @@ class OpenCopy(CoursePage):
 
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
-        copy = await self.course.open_copy(self.find(lesson_id))
+        copy = await self.course.open_copy(self.find(lesson_id), self.language)
         inside = copy.relative_to(self.course.workspace).as_posix()
         self.redirect(self.address("open/lab", url_escape(inside, plus=False)), status=303)
 
@@ -123,8 +124,21 @@ class StartAgain(CoursePage):
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
         await self.desk.cancel(lesson_id)
-        await self.course.start_again(self.find(lesson_id))
+        await self.course.start_again(self.find(lesson_id), self.language)
         await self.forget(lesson_id)
+        self.back_to(lesson_id)
+
+
+class Translate(CoursePage):
+    """The copy in the language of the page, with all that the learner wrote; the copy of before is kept."""
+
+    @web.authenticated
+    async def post(self, lesson_id: str) -> None:
+        lesson = self.find(lesson_id)
+        if lesson.edited is None:
+            raise web.HTTPError(409, f"there is no copy of {lesson_id} to translate")
+        await self.desk.cancel(lesson_id)
+        await self.course.translate(lesson, self.language)
         self.back_to(lesson_id)
 
 
@@ -148,7 +162,8 @@ class MyCopy(CoursePage):
 
 def _compare(lesson: Lesson, path: Path) -> dict[str, Any]:
     try:
-        found = changes(release.release(release.read(lesson.source)), release.read(path))
+        mine = release.read(path)
+        found = changes(release.release(release.read(lesson.source), language_of(mine)), mine)
         return {"changes": found, "unreadable": ""}
     except ValueError as error:
         return {"changes": [], "unreadable": str(error)}

@@ -158,7 +158,7 @@ class Release(GradingPage):
         room, assignment = self.find(name), self.get_body_argument("assignment", "").strip()
         lessons = [self.desk.course.lesson(lesson_id) for lesson_id in self.get_body_arguments("lesson")]
         paths = [lesson.source for lesson in lessons if lesson is not None]
-        await self.in_thread(hand_out, room, assignment, paths)
+        await self.in_thread(hand_out, room, assignment, paths, self.language)
         self.to_class(name, assignment)
 
 

@@ -47,6 +47,7 @@ def add_routes(server: Any) -> None:
         ("/courses/progress", courses.Progress, shared),
         (f"/courses/{_LESSON}/open", courses.OpenCopy, shared),
         (f"/courses/{_LESSON}/restart", courses.StartAgain, shared),
+        (f"/courses/{_LESSON}/translate", courses.Translate, shared),
         (f"/courses/{_LESSON}/copy", courses.MyCopy, shared),
         (f"/courses/{_LESSON}/restore", courses.Restore, shared),
         (f"/courses/{_LESSON}/panel", courses.Panel, shared),
