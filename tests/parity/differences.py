@@ -490,7 +490,7 @@ DIFFERENCES = [
         "*.transpose",
         "answer",
         "an order of axes names each axis once",
-        text="no permutation",
+        text="not a permutation",
     ),
     Difference(
         "paddle.vision.transforms.affine paddle.vision.transforms.perspective",
