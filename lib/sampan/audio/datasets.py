@@ -15,7 +15,7 @@ __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 
 __all__ = ["ESC50", "TESS"]
 
-_FEATURES = {
+_FEATURES: dict[str, Any] = {
     "raw": None,
     "melspectrogram": MelSpectrogram,
     "mfcc": MFCC,

@@ -48,16 +48,16 @@ class CmvnStats:
 def cmvn_stats(features: Iterable[Any]) -> CmvnStats:
     """The statistics of several recordings. features: arrays or Tensors [frames, columns]; ValueError without
     a frame, and for NaN."""
-    count, sums, squares = 0, None, None
+    count, sums, squares = 0, np.empty(0), np.empty(0)
     for number, each in enumerate(features):
         rows = feature_tensor(each).numpy().astype(np.float64)
-        if rows.ndim != 2 or (sums is not None and rows.shape[1] != len(sums)):
+        if rows.ndim != 2 or (count and rows.shape[1] != len(sums)):
             raise InvalidArgument(f"features: expected [frames, columns], got shape {list(rows.shape)}")
         if not np.isfinite(rows).all():
             raise InvalidArgument(f"features: expected finite numbers, recording {number} has others")
+        sums = rows.sum(0) + (sums if count else 0)
+        squares = (rows**2).sum(0) + (squares if count else 0)
         count += len(rows)
-        sums = rows.sum(0) + (0 if sums is None else sums)
-        squares = (rows**2).sum(0) + (0 if squares is None else squares)
     if not count:
         raise InvalidArgument("features: expected at least one frame, got none")
     return CmvnStats(count, sums, squares)
