@@ -5,6 +5,8 @@ applied twice. Frames before the first and behind the last repeat these.
 Source: Kaldi, feat/feature-functions.cc, DeltaFeatures; the HTK Book, 5.9.
 """
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -64,12 +66,13 @@ def _weighted(wide: Tensor, order: int, window: int) -> Tensor:
     frames = wide.shape[-2] - 2 * reach
     found = [wide[..., reach : reach + frames, :]]
     for weights in delta_weights(order, window)[1:]:
-        side, total = len(weights) // 2, None
-        for j, weight in enumerate(weights.tolist(), -side):
-            if weight:
-                term = wide[..., reach + j : reach + j + frames, :] * weight
-                total = term if total is None else total + term
-        found.append(total)
+        side = len(weights) // 2
+        terms = [
+            wide[..., reach + j : reach + j + frames, :] * weight
+            for j, weight in enumerate(weights.tolist(), -side)
+            if weight
+        ]
+        found.append(functools.reduce(operator.add, terms))
     return concat(found, -1)
 
 

@@ -22,6 +22,8 @@ class Spectrogram(Layer):
     Source: PaddlePaddle 3.3.1, audio.features.Spectrogram.
     """
 
+    fft_window: Tensor
+
     def __init__(
         self,
         n_fft: int = 512,
@@ -62,6 +64,8 @@ class MelSpectrogram(Layer):
     see `compute_fbank_matrix`.
     Source: PaddlePaddle 3.3.1, audio.features.MelSpectrogram.
     """
+
+    fbank_matrix: Tensor
 
     def __init__(
         self,
@@ -146,6 +150,8 @@ class MFCC(Layer):
     Settings as in `LogMelSpectrogram`. Raises ValueError if n_mfcc is larger than n_mels.
     Source: PaddlePaddle 3.3.1, audio.features.MFCC. Kaldi's cepstra are `speech.mfcc`.
     """
+
+    dct_matrix: Tensor
 
     def __init__(
         self,
