@@ -1,15 +1,31 @@
 """The speech kernels as `kernels.speech`. Look them up late (`kernels.speech.best_classes`), so that another
 version can take a kernel's place."""
 
-from . import cpu_speech_ctc, cpu_speech_rows
+from . import cpu_speech_beam, cpu_speech_ctc, cpu_speech_ngram, cpu_speech_rows
 
 # Connectionist temporal classification: `speech_ctc` picks the device.
 ctc_paths = cpu_speech_ctc.ctc_paths
 ctc_slopes = cpu_speech_ctc.ctc_slopes
+
+# Decoding, on the host.
 best_classes = cpu_speech_rows.best_classes
+Trie = cpu_speech_ngram.Trie
+advance = cpu_speech_ngram.advance
+grouped = cpu_speech_ngram.grouped
+score_sentences = cpu_speech_ngram.score_sentences
+Beam = cpu_speech_beam.Beam
+Fusion = cpu_speech_beam.Fusion
+Tree = cpu_speech_beam.Tree
+FULL, BAD = cpu_speech_beam.FULL, cpu_speech_beam.BAD
+beam_search = cpu_speech_beam.search
+beam_path = cpu_speech_beam.path
+collect = cpu_speech_beam.collect
+final_scores = cpu_speech_beam.final_scores
+shared_node = cpu_speech_beam.shared_node
 
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop."""
     cpu_speech_ctc.warm_up()
     cpu_speech_rows.warm_up()
+    cpu_speech_ngram.warm_up()
