@@ -1,12 +1,13 @@
 """Prefix beam search over CTC posteriors (Hannun et al., 2014), frame by frame, on arrays.
 
-A hypothesis is a node of a prefix tree: the tokens from the root to it. It has the probability of all paths that
-spell it, in two parts, those that end with a blank and those that end with its last token. Each frame extends the
-best hypotheses by the best tokens of the frame. A node's children are a linked list, so an extension that was
-dropped before is found again and two nodes never spell the same tokens; no hashing is needed.
+A hypothesis is a node of a prefix tree: the tokens from the root to it. It has the probability of all paths
+that spell it, in two parts, those that end with a blank and those that end with its last token. Each frame
+extends the best hypotheses by the best tokens of the frame. A node's children are a linked list, so an
+extension that was dropped before is found again and two nodes never spell the same tokens; no hashing is
+needed.
 
-Bonuses (language model, length, hot words) belong to the tokens alone. They are kept per node, and a hypothesis
-ranks by log probability plus bonus.
+Bonuses (language model, length, hot words) belong to the tokens alone. They are kept per node, and a
+hypothesis ranks by log probability plus bonus.
 """
 
 from typing import NamedTuple
@@ -18,6 +19,8 @@ from .cpu_speech_ngram import Trie, advance, child
 
 NONE = -1
 BLOCK = 16  # scores that are compared at once
+SETTLED_EVERY = 32  # frames
+HIGHEST = 1e-3  # log probabilities may be rounded above 0
 FULL, BAD = 1, 2  # why a call of `search` stopped before its last frame
 
 
@@ -25,8 +28,8 @@ class Tree(NamedTuple):
     """Prefix tree: int32 arrays [capacity] and bonus, heard float64. Node 0 is the root.
 
     parent, token, first_child, next_sibling: its shape. context: the node of the language model. spelled: the
-    place in the lexicon, NONE for a word that is not in it. hot: the place among the hot words. frame: where the
-    token was first put at the end. bonus: of all its tokens.
+    place in the lexicon, NONE for a word that is not in it. hot: the place among the hot words. frame: where
+    the token was first put at the end. bonus: of all its tokens.
     """
 
     parent: np.ndarray
@@ -44,11 +47,11 @@ class Fusion(NamedTuple):
     """What tokens add to the score of a hypothesis.
 
     mode: 0 no language model, 1 one over tokens, 2 one over words. model, order, alpha, beta: the model, and
-    the weights of its log probability and of each token or word. words: int32 [tokens], the word id of each token
-    (mode 1). lexicon: a trie of characters, whose `depth` is the word id at its end or NONE (mode 2). starts,
-    characters: those of each token. opens: int32 [tokens], 1 where a token ends the word before it. hot: a trie of
-    tokens, with `score` for what is given on entering a node, `backoff` for what is taken back on leaving it.
-    most: at least what any token can add.
+    the weights of its log probability and of each token or word. words: int32 [tokens], the word id of each
+    token (mode 1). lexicon: a trie of characters, whose `depth` is the word id at its end or NONE (mode 2).
+    starts, characters: those of each token. opens: int32 [tokens], 1 where a token ends the word before it.
+    hot: a trie of tokens, with `score` for what is given on entering a node, `backoff` for what is taken
+    back on leaving it. most: at least what any token can add.
     """
 
     mode: int
@@ -67,8 +70,8 @@ class Fusion(NamedTuple):
 
 
 class Beam(NamedTuple):
-    """The hypotheses, best first: node int32, blank and spoken float64 (log probability of the paths that end with
-    a blank, and with the last token). count: int64 [3], hypotheses, nodes, frames."""
+    """The hypotheses, best first: node int32, blank and spoken float64 (log probability of the paths that
+    end with a blank, and with the last token). count: int64 [3], hypotheses, nodes, frames."""
 
     node: np.ndarray
     blank: np.ndarray
@@ -85,39 +88,41 @@ def log_sum(a, b):
 
 
 @numba.njit(cache=True, error_model="numpy")
-def best_tokens(row, tokens, scores):
-    """The greatest entries of a row, best first, the first of equal ones; False if an entry is NaN."""
+def best_tokens(row, floor, tokens, scores):
+    """The greatest entries above `floor`, best first, the first of equal ones, and how many; -1 if an entry
+    is NaN or the log of a probability above 1."""
     count, most = 0, tokens.size
-    least = row.dtype.type(-np.inf)
+    least = row.dtype.type(floor)
     whole = row.size - row.size % BLOCK
-    valid = True
     for begin in range(0, row.size, BLOCK):
         end = min(begin + BLOCK, row.size)
-        if begin < whole and count == most:
+        if begin < whole:  # most blocks have nothing: one comparison of vectors each
+            block = row[begin:end]
             above = 0
             for i in range(BLOCK):
-                value = row[begin + i]
-                above |= (value > least) | (value != value)
+                above += not (block[i] <= least)
             if above == 0:
                 continue
         for k in range(begin, end):
             value = row[k]
-            if value != value:
-                valid = False
-            if count < most or value > least:
+            if not value <= HIGHEST:
+                return -1
+            if value > least:
                 at = count if count < most else most - 1
                 while at > 0 and scores[at - 1] < value:
                     scores[at], tokens[at] = scores[at - 1], tokens[at - 1]
                     at -= 1
                 scores[at], tokens[at] = value, k
                 count = min(count + 1, most)
-                least = row.dtype.type(scores[count - 1])
-    return valid
+                if count == most:
+                    least = row.dtype.type(scores[most - 1])
+    return count
 
 
 @numba.njit(cache=True, error_model="numpy")
 def word_score(fusion, context, spelled):
-    """(weighted score of the word that ends at a place of the lexicon, context behind it); nothing at its root."""
+    """(weighted score of the word that ends at a place of the lexicon, context behind it); nothing at its
+    root."""
     if spelled == 0:
         return 0.0, context
     word = fusion.unknown if spelled == NONE else fusion.lexicon.depth[spelled]
@@ -189,11 +194,33 @@ def _insert(rank, source, token, value, count, at_source, at_token):
 
 
 @numba.njit(cache=True, error_model="numpy")
-def search(logs, begin, blank, beam, tree, fusion, most_tokens):
-    """Go through frames `begin` on of log probabilities [frames, classes].
+def _settle(beam, tree, last):
+    """Drop hypotheses that differ from the best one in tokens of the frames up to `last`.
 
-    Returns (frames read so far, 0, FULL before a frame for which the tree has no room, or BAD at a frame with NaN
-    or with a probability above 1).
+    Two that differ in an early token alone go on side by side for ever, and no token behind it would be
+    final.
+    """
+    at = beam.node[0]
+    while at != 0 and tree.frame[at] > last:
+        at = tree.parent[at]
+    kept = 0
+    for i in range(beam.count[0]):
+        node = beam.node[i]
+        while node > at:
+            node = tree.parent[node]
+        if node == at:
+            beam.node[kept], beam.blank[kept], beam.spoken[kept] = beam.node[i], beam.blank[i], beam.spoken[i]
+            kept += 1
+    beam.count[0] = kept
+
+
+@numba.njit(cache=True, error_model="numpy")
+def search(logs, begin, blank, beam, tree, fusion, most_tokens, history):
+    """Go through frames `begin` on of log probabilities [frames, classes]. Tokens are final `history` frames
+    later.
+
+    Returns (frames read so far, 0, FULL before a frame for which the tree has no room, or BAD at a frame
+    with NaN or with a probability above 1).
     """
     size = beam.node.size
     tokens, scores = np.empty(most_tokens, np.int64), np.empty(most_tokens)
@@ -206,8 +233,6 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens):
         count, nodes = beam.count[0], beam.count[1]
         if nodes + size > tree.parent.size:
             return t, FULL
-        if not best_tokens(row, tokens, scores) or scores[0] > 1e-3:
-            return t, BAD
         for i in range(count):
             here = beam.node[i]
             total[i] = log_sum(beam.blank[i], beam.spoken[i])
@@ -228,13 +253,22 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens):
             value = log_sum(stay_blank[i], stay_spoken[i]) + tree.bonus[beam.node[i]]
             if value > -np.inf and (ranked < size or value > rank[size - 1]):
                 ranked = _insert(rank, source, chosen, value, ranked, i, NONE)
+        # A token that takes even the best hypothesis below the last one kept is not read.
+        floor = -np.inf
+        if ranked == size:
+            for i in range(count):
+                floor = max(floor, total[i] + tree.bonus[beam.node[i]])
+            floor = min(rank[size - 1] - floor - fusion.most, 0.0)
+        extending = best_tokens(row, floor, tokens, scores)
+        if extending < 0:
+            return t, BAD
         for i in range(count):
             here = beam.node[i]
-            for n in range(most_tokens):
+            for n in range(extending):
                 token = tokens[n]
                 score = total[i] + scores[n]
                 bound = score + tree.bonus[here] + fusion.most
-                if bound == -np.inf or (ranked == size and bound <= rank[size - 1]):
+                if ranked == size and bound <= rank[size - 1]:
                     break
                 if token == blank:
                     continue
@@ -263,13 +297,15 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens):
             node[:ranked], blanks[:ranked], spokens[:ranked],
         )  # fmt: skip
         beam.count[0], beam.count[1], beam.count[2] = ranked, nodes, beam.count[2] + 1
+        if beam.count[2] % SETTLED_EVERY == 0:  # counted from the first frame: pieces make no difference
+            _settle(beam, tree, beam.count[2] - history)
     return logs.shape[0], 0
 
 
 @numba.njit(cache=True, error_model="numpy")
 def final_scores(beam, tree, fusion, end):
-    """[hypotheses, 2]: the scores at the end, with the last word and the end of the sentence (its word id, or NONE)
-    and without hot words that broke off, and the log probabilities alone."""
+    """[hypotheses, 2]: the scores at the end, with the last word and the end of the sentence (its word id,
+    or NONE) and without hot words that broke off, and the log probabilities alone."""
     found = np.empty((beam.count[0], 2))
     for i in range(beam.count[0]):
         here = beam.node[i]
@@ -300,7 +336,8 @@ def path(tree, node):
 
 @numba.njit(cache=True, error_model="numpy")
 def shared_node(beam, tree):
-    """The deepest node that every hypothesis goes through. Parents have smaller numbers than their children."""
+    """The deepest node that every hypothesis goes through. Parents have smaller numbers than their
+    children."""
     at = beam.node[0]
     for i in range(1, beam.count[0]):
         other = beam.node[i]
@@ -314,7 +351,8 @@ def shared_node(beam, tree):
 
 @numba.njit(cache=True, error_model="numpy")
 def collect(beam, tree, root):
-    """Keep only `root` and the nodes between it and a hypothesis; they move to the front, and root becomes node 0."""
+    """Keep only `root` and the nodes between it and a hypothesis; they move to the front, and root becomes
+    node 0."""
     nodes = beam.count[1]
     place = np.full(nodes, np.int32(NONE))
     for i in range(beam.count[0]):
@@ -338,3 +376,18 @@ def collect(beam, tree, root):
     for i in range(beam.count[0]):
         beam.node[i] = place[beam.node[i]]
     beam.count[1] = kept
+
+
+def warm_up() -> None:
+    """Compile (or load from the cache) every loop."""
+    nothing = Trie(np.ones(2, np.int32), *(np.zeros(1, np.int32) for _ in range(3)), np.zeros(1), np.zeros(1))
+    none, two = np.zeros(0, np.int32), np.zeros(2, np.int32)
+    fusion = Fusion(0, nothing, 1, 0.0, 0.0, 0, two, nothing, np.zeros(3, np.int32), none, two, nothing, 0.0)
+    for kind in (np.float32, np.float64):
+        tree = Tree(*(np.full(8, NONE, np.int32) for _ in range(8)), np.zeros(8))
+        beam = Beam(np.zeros(2, np.int32), np.zeros(2), np.full(2, -np.inf), np.array([1, 1, 0]))
+        tree.context[0] = tree.hot[0] = tree.spelled[0] = 0
+        search(np.full((2, 2), -0.7, kind), 0, 0, beam, tree, fusion, 2, 9)
+        final_scores(beam, tree, fusion, NONE)
+        path(tree, beam.node[0])
+        collect(beam, tree, shared_node(beam, tree))

@@ -1,10 +1,10 @@
 """Look-ups in an n-gram language model with backoff, and in tries that share its form.
 
 The model is a trie in arrays. Node 0 is the empty context, and node n stands for the n-gram of the words from
-node 0 to it. The children of a node are the nodes starts[n] to starts[n + 1], in ascending order of `words`. A
-model of order N has no node deeper than N. `shorter[n]` is the node of the longest proper suffix of n's words:
-where a context does not continue with a word, that context is tried next, at the price of `backoff[n]` (Katz,
-1987). Logarithms are natural.
+node 0 to it. The children of a node are the nodes starts[n] to starts[n + 1], in ascending order of `words`.
+A model of order N has no node deeper than N. `shorter[n]` is the node of the longest proper suffix of n's
+words: where a context does not continue with a word, that context is tried next, at the price of
+`backoff[n]` (Katz, 1987). Logarithms are natural.
 """
 
 from typing import NamedTuple

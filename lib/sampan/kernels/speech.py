@@ -1,7 +1,7 @@
 """The speech kernels as `kernels.speech`. Look them up late (`kernels.speech.best_classes`), so that another
 version can take a kernel's place."""
 
-from . import cpu_speech_beam, cpu_speech_ctc, cpu_speech_ngram, cpu_speech_rows
+from . import cpu_speech_align, cpu_speech_beam, cpu_speech_ctc, cpu_speech_ngram, cpu_speech_rows
 
 # Connectionist temporal classification: `speech_ctc` picks the device.
 ctc_paths = cpu_speech_ctc.ctc_paths
@@ -9,6 +9,7 @@ ctc_slopes = cpu_speech_ctc.ctc_slopes
 
 # Decoding, on the host.
 best_classes = cpu_speech_rows.best_classes
+best_path = cpu_speech_align.best_path
 Trie = cpu_speech_ngram.Trie
 advance = cpu_speech_ngram.advance
 grouped = cpu_speech_ngram.grouped
@@ -29,3 +30,5 @@ def warm_up() -> None:
     cpu_speech_ctc.warm_up()
     cpu_speech_rows.warm_up()
     cpu_speech_ngram.warm_up()
+    cpu_speech_align.warm_up()
+    cpu_speech_beam.warm_up()

@@ -20,16 +20,18 @@ NODES = 4096  # of the prefix tree, at first
 class PrefixBeam:
     """Prefix beam search (Hannun et al., 2014) that reads frames as they come.
 
-    A hypothesis, a list of token ids, ranks by log P(ids | frames) + alpha log P(ids) + beta len(ids) + hot words,
-    where P(ids | frames) sums all paths that were followed. `feed` in any chunks gives the same result, and the
-    memory does not grow with the frames: the prefix tree keeps what hypotheses still need.
+    A hypothesis, a list of token ids, ranks by log P(ids | frames) + alpha log P(ids) + beta len(ids) + hot
+    words, where P(ids | frames) sums all paths that were followed. `feed` in any chunks gives the same
+    result, and the memory does not grow with the frames: the prefix tree keeps what hypotheses still need.
 
     vocabulary: the number of tokens, or the tokens themselves, of which `blank` is the index of the blank.
-    beam_size: hypotheses that are kept. lm: an `NGram` over tokens, or with level="word" over words; then beta
-    counts words, and a word is scored when the next one begins (at " ", "|", or a piece with SentencePiece's mark).
-    end: whether `finish` adds the probability of the end of the sentence. hot_words: texts or lists of ids, or a
-    mapping from them to weights; each token of a hot word adds the weight (hot_weight by default), taken back if the
-    word breaks off. most_tokens: how many tokens of a frame may extend a hypothesis.
+    beam_size: hypotheses that are kept. lm: an `NGram` over tokens, or with level="word" over words; then
+    beta counts words, and a word is scored when the next one begins (at " ", "|", or a piece with
+    SentencePiece's mark). end: whether `finish` adds the probability of the end of the sentence. hot_words:
+    texts or lists of ids, or a mapping from them to weights; each token of a hot word adds the weight
+    (hot_weight by default), taken back if the word breaks off. most_tokens: how many tokens of a frame may
+    extend a hypothesis. history: hypotheses that differ from the best one in a token that is about so many
+    frames old are dropped, so that the text behind is final.
     """
 
     def __init__(
@@ -46,14 +48,18 @@ class PrefixBeam:
         level: str = "token",
         end: bool = True,
         most_tokens: int = 40,
+        history: int = 250,
     ) -> None:
         self.tokens = None if isinstance(vocabulary, int) else list(vocabulary)
         self.size = vocabulary if isinstance(vocabulary, int) else len(vocabulary)
-        for name, number in (("vocabulary", self.size), ("beam_size", beam_size), ("most_tokens", most_tokens)):
+        for name, number in (
+            ("vocabulary", self.size), ("beam_size", beam_size), ("most_tokens", most_tokens), ("history",
+            history),
+        ):  # fmt: skip
             if number < 1:
                 raise InvalidArgument(f"{name}: expected at least 1, got {number}")
         check_blank(blank, self.size)
-        self.blank, self.beam_size, self.lm = blank, beam_size, lm
+        self.blank, self.beam_size, self.lm, self.history = blank, beam_size, lm, history
         self.most_tokens = min(most_tokens, self.size)
         check = partial(check_ids, blank=blank, classes=self.size)
         phrases = hot_phrases(self.tokens, hot_words or (), hot_weight, check)
@@ -76,8 +82,8 @@ class PrefixBeam:
     def feed(self, log_probs: Any) -> None:
         """Read log probabilities [frames, vocabulary] of the next frames, a Tensor or array.
 
-        Raises ValueError for NaN, for positive entries (logits need `log_softmax`), and where every hypothesis gets
-        the probability 0; the frames before are read.
+        Raises ValueError for NaN, for positive entries (logits need `log_softmax`), and where every
+        hypothesis gets the probability 0; the frames before are read.
         """
         logs = scores_of(log_probs, "frames, vocabulary")
         if logs.shape[1] != self.size:
@@ -85,7 +91,7 @@ class PrefixBeam:
         done = 0
         while done < len(logs):
             done, why = kernels.beam_search(
-                logs, done, self.blank, self._beam, self._tree, self.fusion, self.most_tokens
+                logs, done, self.blank, self._beam, self._tree, self.fusion, self.most_tokens, self.history
             )
             if why == kernels.BAD:
                 raise InvalidArgument(
@@ -96,7 +102,8 @@ class PrefixBeam:
                 self._collect()
 
     def partial(self) -> tuple[list[int], int]:
-        """(token ids of the best hypothesis so far, how many of them every hypothesis shares and none will change)."""
+        """(token ids of the best hypothesis so far, how many of them every hypothesis shares and none will
+        change)."""
         tail, _ = kernels.beam_path(self._tree, self._beam.node[0])
         shared, _ = kernels.beam_path(self._tree, kernels.shared_node(self._beam, self._tree))
         return self._settled + tail.tolist(), len(self._settled) + len(shared)
@@ -106,8 +113,10 @@ class PrefixBeam:
         scores = kernels.final_scores(self._beam, self._tree, self.fusion, self.end)[:, 0]
         order = np.argsort(-scores, kind="stable")
         nodes = self._beam.node
-        found = [(self._settled + kernels.beam_path(self._tree, nodes[i])[0].tolist(), float(scores[i])) for i in order]  # fmt: skip
-        self.reset()
+        found = [
+            (self._settled + kernels.beam_path(self._tree, nodes[i])[0].tolist(), float(scores[i]))
+            for i in order
+        ]  # fmt: skip self.reset()
         return found
 
     def text(self, ids: Sequence[int]) -> str:
@@ -138,9 +147,9 @@ def prefix_beam(
 ) -> list[list[tuple[list[int], float]]]:
     """The hypotheses (token ids, score) of each sequence, best first, by `PrefixBeam`.
 
-    log_probs: Tensor or array [batch, frames, vocabulary] or [frames, vocabulary] of log probabilities. lengths:
-    [batch], the valid frames (default: all). vocabulary, settings: those of `PrefixBeam` (default: the number of
-    tokens).
+    log_probs: Tensor or array [batch, frames, vocabulary] or [frames, vocabulary] of log probabilities.
+    lengths: [batch], the valid frames (default: all). vocabulary, settings: those of `PrefixBeam` (default:
+    the number of tokens).
     """
     given = sequences(log_probs, lengths)
     if not given:

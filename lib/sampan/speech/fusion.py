@@ -16,7 +16,8 @@ OPENING = "\u2581"  # begins a piece of SentencePiece that begins a word
 
 
 class SymbolTrie:
-    """A trie of sequences of ints: `nodes[n]` has the child of node n by each symbol, in the order of levels."""
+    """A trie of sequences of ints: `nodes[n]` has the child of node n by each symbol, in the order of
+    levels."""
 
     def __init__(self, sequences: Iterable[Sequence[int]]) -> None:
         grown: list[dict[int, int]] = [{}]
@@ -46,7 +47,8 @@ class SymbolTrie:
         sizes = [len(children) for children in self.nodes]
         symbols = [0, *(symbol for children in self.nodes for symbol in children)]
         integers = [np.append(1, 1 + np.cumsum(sizes)), symbols, shorter, depth]
-        return kernels.Trie(*(np.asarray(a, np.int32) for a in integers), np.asarray(score, float), np.asarray(backoff, float))  # fmt: skip
+        return kernels.Trie(*(np.asarray(a, np.int32) for a in integers), np.asarray(score, float),
+        np.asarray(backoff, float))  # fmt: skip
 
 
 def _lexicon(ends: Mapping[int, int], trie: SymbolTrie) -> kernels.Trie:
@@ -58,8 +60,8 @@ def _lexicon(ends: Mapping[int, int], trie: SymbolTrie) -> kernels.Trie:
 def _hot_trie(phrases: Mapping[tuple[int, ...], float]) -> kernels.Trie:
     """An automaton that finds phrases in a stream of tokens (Aho and Corasick, 1975).
 
-    `backoff` of a node is what its tokens have gained since the last phrase that ended on the way to it, `score`
-    what a phrase that ends there keeps for good.
+    `backoff` of a node is what its tokens have gained since the last phrase that ended on the way to it,
+    `score` what a phrase that ends there keeps for good.
     """
     trie = SymbolTrie(phrases)
     size = len(trie.nodes)
@@ -90,8 +92,8 @@ class Words:
         separator = next((s for s in SEPARATORS if s in tokens), None)
         if separator is None and not any(token.startswith(OPENING) for token in tokens):
             raise InvalidArgument(
-                f"tokens: expected {SEPARATORS[0]!r}, {SEPARATORS[1]!r} or pieces that begin with {OPENING!r} "
-                "between words, got none; a model over tokens needs level='token'"
+                f"tokens: expected {SEPARATORS[0]!r}, {SEPARATORS[1]!r} or pieces that begin with {OPENING!r}
+                " "between words, got none; a model over tokens needs level='token'"
             )
         self.opens = np.array([t == separator or t.startswith(OPENING) for t in tokens], np.int32)
         self.spelled = ["" if t == separator else t.removeprefix(OPENING) for t in tokens]
@@ -100,8 +102,8 @@ class Words:
 def hot_phrases(
     tokens: Sequence[str] | None, given: Any, weight: float, check: Any
 ) -> dict[tuple[int, ...], float]:
-    """Token ids of each hot word, with its weight. given: words, or a mapping from words to weights; a word is a
-    text or a sequence of ids, which `check` tests."""
+    """Token ids of each hot word, with its weight. given: words, or a mapping from words to weights; a word
+    is a text or a sequence of ids, which `check` tests."""
     words = given.items() if isinstance(given, Mapping) else [(word, weight) for word in given]
     found = {}
     for word, gain in words:
@@ -151,22 +153,24 @@ def fusion(
     if level not in ("token", "word"):
         raise InvalidArgument(f"level: expected token or word, got {level!r}")
     if not alpha >= 0.0 or not abs(beta) < np.inf:
-        raise InvalidArgument(f"alpha, beta: expected a weight of at least 0 and a number, got {alpha}, {beta}")
+        raise InvalidArgument(f"alpha, beta: expected a weight of at least 0 and a number, got {alpha},
+        {beta}")
     nothing = _lexicon({}, SymbolTrie([]))
     hot = _hot_trie(phrases)
     words, opens = np.zeros(size, np.int32), np.zeros(size, np.int32)
     starts, characters = np.zeros(size + 1, np.int32), np.zeros(0, np.int32)
     lexicon, mode, unknown = nothing, 0, 0
     if lm is not None and tokens is None:
-        raise InvalidArgument("lm: expected the tokens of the vocabulary beside a language model, got its size")
+        raise InvalidArgument("lm: expected the tokens of the vocabulary beside a language model, got its
+        size")
     if lm is not None and tokens is not None:
         mode, unknown = (1 if level == "token" else 2), lm.unknown
         if mode == 1:
             words = lm.word_ids(tokens)
             if not any(token in lm.ids for n, token in enumerate(tokens) if n != blank):
                 raise InvalidArgument(
-                    f"lm: none of {size} tokens is a word of the model, such as {lm.words[-1]!r}; a model over "
-                    "words needs level='word'"
+                    f"lm: none of {size} tokens is a word of the model, such as {lm.words[-1]!r}; a model
+                    over " "words needs level='word'"
                 )
         else:
             spelling = Words(tokens)
@@ -182,5 +186,6 @@ def fusion(
     most = max(beta, 0.0) + float((hot.score + hot.backoff).max())
     model, order = (nothing, 1) if lm is None else (lm.trie, lm.order)
     return kernels.Fusion(
-        mode, model, order, float(alpha), float(beta), unknown, words, lexicon, starts, characters, opens, hot, most
+        mode, model, order, float(alpha), float(beta), unknown, words, lexicon, starts, characters, opens,
+        hot, most
     )

@@ -12,12 +12,13 @@ from .posteriors import check_blank, sequences
 
 
 def greedy(log_probs: Any, lengths: Any = None, blank: int = 0) -> list[list[int]]:
-    """Token ids of the most probable path of each sequence, with repeats merged and blanks removed (Graves et al.,
-    2006, section 3.2).
+    """Token ids of the most probable path of each sequence, with repeats merged and blanks removed (Graves
+    et al., 2006, section 3.2).
 
-    log_probs: Tensor or array [batch, frames, vocabulary] or [frames, vocabulary], logits or log probabilities.
-    lengths: [batch], the valid frames of each sequence (default: all). Of equal scores the first token counts.
-    Raises ValueError for NaN, for a blank outside the vocabulary, and for lengths that do not fit.
+    log_probs: Tensor or array [batch, frames, vocabulary] or [frames, vocabulary], logits or log
+    probabilities. lengths: [batch], the valid frames of each sequence (default: all). Of equal scores the
+    first token counts. Raises ValueError for NaN, for a blank outside the vocabulary, and for lengths that
+    do not fit.
     """
     found = []
     for scores in sequences(log_probs, lengths):

@@ -28,7 +28,8 @@ def scores_of(log_probs: Any, axes: str) -> np.ndarray:
 
 
 def sequences(log_probs: Any, lengths: Any = None) -> list[np.ndarray]:
-    """One array [frames, vocabulary] for each sequence of [frames, vocabulary] or [batch, frames, vocabulary].
+    """One array [frames, vocabulary] for each sequence of [frames, vocabulary] or [batch, frames,
+    vocabulary].
 
     lengths: [batch] ints, the valid frames of each sequence (default: all). Raises ValueError for others.
     """
