@@ -112,7 +112,7 @@ def test_other_damage(tmp_path: Path) -> None:
         NGram.read(path)
     twice = made_models.arpa({("a",): (-1.0, 0.0), ("b",): (-1.0, 0.0), ("a", "b"): (-1.0, 0.0)})
     path.write_text(twice.replace("ngram 2=1", "ngram 2=2").replace("\\2-grams:", "\\2-grams:\n-1 a b"))
-    with pytest.raises(ValueError, match="line 1[01]: an n-gram stands twice"):
+    with pytest.raises(ValueError, match=r"line 1[01]: an n-gram stands twice"):
         NGram.read(path)
     three = {("a",): (-1.0, 0.0), ("b",): (-1.0, 0.0), ("a", "b"): (-1.0, 0.0), ("b", "a", "b"): (-1.0, 0.0)}
     path.write_text(made_models.arpa(three))

@@ -44,11 +44,13 @@ def align(log_probs: Any, ids: Sequence[int], blank: int = 0) -> Alignment:
     label = check_ids("ids", ids, blank, logs.shape[1])
     needed = label.size + int((label[1:] == label[:-1]).sum())
     if len(logs) < needed:
-        raise InvalidArgument(f"log_probs: expected at least {needed} frames for {label.size} ids, got
-        {len(logs)}")
+        raise InvalidArgument(
+            f"log_probs: expected at least {needed} frames for {label.size} ids, got {len(logs)}"
+        )
     if np.isnan(logs).any():
-        raise InvalidArgument(f"log_probs: expected numbers, got NaN at frame
-        {np.isnan(logs).any(1).argmax()}")
+        raise InvalidArgument(
+            f"log_probs: expected numbers, got NaN at frame {np.isnan(logs).any(1).argmax()}"
+        )
     path, tokens, score = kernels.best_path(logs, label, blank)
     if score == -math.inf:
         raise InvalidArgument("log_probs: every path of these ids has the probability 0")

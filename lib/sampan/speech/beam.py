@@ -136,7 +136,7 @@ class PrefixBeam:
 
 def _tree(capacity: int, lm: NGram | None) -> kernels.Tree:
     """A prefix tree with its root alone."""
-    tree = kernels.Tree(*(np.zeros(capacity, np.int32) for _ in range(8)), np.zeros(capacity))
+    tree = kernels.Tree(*(np.zeros(capacity, np.int32 if n < 8 else float) for n in range(9)))
     tree.parent[0] = tree.token[0] = tree.first_child[0] = tree.next_sibling[0] = -1
     tree.context[0] = 0 if lm is None else lm.start
     return tree

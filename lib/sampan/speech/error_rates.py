@@ -90,8 +90,9 @@ def error_rate(
 
     given = [[texts] if isinstance(texts, str) else list(texts) for texts in (references, hypotheses)]
     if len(given[0]) != len(given[1]):
-        raise InvalidArgument(f"hypotheses: expected {len(given[0])} as there are references, got
-        {len(given[1])}")
+        raise InvalidArgument(
+            f"hypotheses: expected {len(given[0])} as there are references, got {len(given[1])}"
+        )
     counts = {"replace": 0, "delete": 0, "insert": 0}
     size = 0
     for old, new in zip(*given, strict=True):
@@ -99,7 +100,7 @@ def error_rate(
         size += len(a)
         for step in Levenshtein.editops(a, units(new, by)):
             counts[step.tag] += 1
-    return ErrorRate(*counts.values(), size)
+    return ErrorRate(counts["replace"], counts["delete"], counts["insert"], size)
 
 
 def cer(references: str | Iterable[str], hypotheses: str | Iterable[str]) -> float:

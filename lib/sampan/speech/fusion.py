@@ -46,9 +46,10 @@ class SymbolTrie:
         """The trie as the kernels take it; the arguments are given for each node."""
         sizes = [len(children) for children in self.nodes]
         symbols = [0, *(symbol for children in self.nodes for symbol in children)]
-        integers = [np.append(1, 1 + np.cumsum(sizes)), symbols, shorter, depth]
-        return kernels.Trie(*(np.asarray(a, np.int32) for a in integers), np.asarray(score, float),
-        np.asarray(backoff, float))  # fmt: skip
+        starts = np.append(1, 1 + np.cumsum(sizes))
+        integers = [np.asarray(a, np.int32) for a in (starts, symbols, shorter, depth)]
+        first, words, links, depths = integers
+        return kernels.Trie(first, words, links, depths, np.asarray(score, float), np.asarray(backoff, float))
 
 
 def _lexicon(ends: Mapping[int, int], trie: SymbolTrie) -> kernels.Trie:
@@ -92,8 +93,8 @@ class Words:
         separator = next((s for s in SEPARATORS if s in tokens), None)
         if separator is None and not any(token.startswith(OPENING) for token in tokens):
             raise InvalidArgument(
-                f"tokens: expected {SEPARATORS[0]!r}, {SEPARATORS[1]!r} or pieces that begin with {OPENING!r}
-                " "between words, got none; a model over tokens needs level='token'"
+                f"tokens: expected {SEPARATORS[0]!r}, {SEPARATORS[1]!r} or pieces that begin with "
+                f"{OPENING!r} between words, got none; a model over tokens needs level='token'"
             )
         self.opens = np.array([t == separator or t.startswith(OPENING) for t in tokens], np.int32)
         self.spelled = ["" if t == separator else t.removeprefix(OPENING) for t in tokens]
@@ -153,24 +154,24 @@ def fusion(
     if level not in ("token", "word"):
         raise InvalidArgument(f"level: expected token or word, got {level!r}")
     if not alpha >= 0.0 or not abs(beta) < np.inf:
-        raise InvalidArgument(f"alpha, beta: expected a weight of at least 0 and a number, got {alpha},
-        {beta}")
+        raise InvalidArgument(
+            f"alpha, beta: expected a weight of at least 0 and a number, got {alpha}, {beta}"
+        )
     nothing = _lexicon({}, SymbolTrie([]))
     hot = _hot_trie(phrases)
     words, opens = np.zeros(size, np.int32), np.zeros(size, np.int32)
     starts, characters = np.zeros(size + 1, np.int32), np.zeros(0, np.int32)
     lexicon, mode, unknown = nothing, 0, 0
     if lm is not None and tokens is None:
-        raise InvalidArgument("lm: expected the tokens of the vocabulary beside a language model, got its
-        size")
+        raise InvalidArgument("lm: expected the tokens of the vocabulary beside a model, got its size")
     if lm is not None and tokens is not None:
         mode, unknown = (1 if level == "token" else 2), lm.unknown
         if mode == 1:
             words = lm.word_ids(tokens)
             if not any(token in lm.ids for n, token in enumerate(tokens) if n != blank):
                 raise InvalidArgument(
-                    f"lm: none of {size} tokens is a word of the model, such as {lm.words[-1]!r}; a model
-                    over " "words needs level='word'"
+                    f"lm: none of {size} tokens is a word of the model, such as {lm.words[-1]!r}; a model "
+                    "over words needs level='word'"
                 )
         else:
             spelling = Words(tokens)
@@ -186,6 +187,17 @@ def fusion(
     most = max(beta, 0.0) + float((hot.score + hot.backoff).max())
     model, order = (nothing, 1) if lm is None else (lm.trie, lm.order)
     return kernels.Fusion(
-        mode, model, order, float(alpha), float(beta), unknown, words, lexicon, starts, characters, opens,
-        hot, most
+        mode,
+        model,
+        order,
+        float(alpha),
+        float(beta),
+        unknown,
+        words,
+        lexicon,
+        starts,
+        characters,
+        opens,
+        hot,
+        most,
     )

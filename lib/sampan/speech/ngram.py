@@ -197,8 +197,9 @@ class _Reader:
                 parents[i] = nodes.get(tuple(words), -1)
                 if parents[i] < 0:
                     self.number = lines[i]
-                    raise self.wrong(f"an n-gram of order {size} without the n-gram of its first {size - 1}
-                    words")
+                    raise self.wrong(
+                        f"an n-gram of order {size} without the n-gram of its first {size - 1} words"
+                    )
             words = np.array(final, np.int64)
             order, bounds = kernels.grouped(parents - (first - previous), words, first, previous)
             starts.append(bounds[:-1])
