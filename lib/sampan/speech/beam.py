@@ -52,10 +52,13 @@ class PrefixBeam:
     ) -> None:
         self.tokens = None if isinstance(vocabulary, int) else list(vocabulary)
         self.size = vocabulary if isinstance(vocabulary, int) else len(vocabulary)
-        for name, number in (
-            ("vocabulary", self.size), ("beam_size", beam_size), ("most_tokens", most_tokens), ("history",
-            history),
-        ):  # fmt: skip
+        numbers = {
+            "vocabulary": self.size,
+            "beam_size": beam_size,
+            "most_tokens": most_tokens,
+            "history": history,
+        }
+        for name, number in numbers.items():
             if number < 1:
                 raise InvalidArgument(f"{name}: expected at least 1, got {number}")
         check_blank(blank, self.size)
@@ -116,7 +119,8 @@ class PrefixBeam:
         found = [
             (self._settled + kernels.beam_path(self._tree, nodes[i])[0].tolist(), float(scores[i]))
             for i in order
-        ]  # fmt: skip self.reset()
+        ]
+        self.reset()
         return found
 
     def text(self, ids: Sequence[int]) -> str:
