@@ -227,7 +227,7 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, history):
     rank, source, chosen = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
     node, blanks, spokens = np.empty(size, np.int32), np.empty(size), np.empty(size)
     stay_blank, stay_spoken, above = np.empty(size), np.empty(size), np.empty(size, np.int64)
-    total = np.empty(size)
+    total, longer = np.empty(size), np.empty(size, np.bool_)
     for t in range(begin, logs.shape[0]):
         row = logs[t]
         count, nodes = beam.count[0], beam.count[1]
@@ -242,9 +242,11 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, history):
             for j in range(count):
                 if tree.parent[here] == beam.node[j]:
                     above[i] = j
+        longer[:] = False
         for j in range(count):  # a hypothesis may also come from another one, which is one token shorter
             i = above[j]
             if i != NONE:
+                longer[i] = True
                 token = tree.token[beam.node[j]]
                 same = tree.token[beam.node[i]] == token
                 stay_spoken[j] = log_sum(stay_spoken[j], (beam.blank[i] if same else total[i]) + row[token])
@@ -275,8 +277,9 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, history):
                 if token == tree.token[here]:
                     score = beam.blank[i] + scores[n]
                 found = False
-                for j in range(count):
-                    found |= above[j] == i and tree.token[beam.node[j]] == token
+                if longer[i]:
+                    for j in range(count):
+                        found |= above[j] == i and tree.token[beam.node[j]] == token
                 if found or score == -np.inf:
                     continue
                 bonus = bonus_of(fusion, tree.context[here], tree.spelled[here], tree.hot[here], token)[0]

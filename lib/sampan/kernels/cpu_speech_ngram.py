@@ -2,9 +2,9 @@
 
 The model is a trie in arrays. Node 0 is the empty context, and node n stands for the n-gram of the words from
 node 0 to it. The children of a node are the nodes starts[n] to starts[n + 1], in ascending order of `words`.
-A model of order N has no node deeper than N. `shorter[n]` is the node of the longest proper suffix of n's
-words: where a context does not continue with a word, that context is tried next, at the price of
-`backoff[n]` (Katz, 1987). Logarithms are natural.
+A model of order N has no node deeper than N. The nodes 1 to V are the unigrams of the word ids 0 to V - 1.
+`shorter[n]` is the node of the longest proper suffix of n's words: where a context does not continue with a
+word, that context is tried next, at the price of `backoff[n]` (Katz, 1987). Logarithms are natural.
 """
 
 from typing import NamedTuple
@@ -46,15 +46,14 @@ def child(starts, words, node, word):
 def advance(trie, order, node, word):
     """(log probability of a word after the context of a node, the context behind it)."""
     cost = 0.0
-    while True:
+    while node != 0:
         found = child(trie.starts, trie.words, node, word)
         if found >= 0:
-            total = cost + trie.score[found]
-            return total, trie.shorter[found] if trie.depth[found] == order else found
-        if node == 0:
-            return cost, 0  # every word is a unigram: not reached by checked words
+            return cost + trie.score[found], trie.shorter[found] if trie.depth[found] == order else found
         cost += trie.backoff[node]
         node = trie.shorter[node]
+    found = np.int64(word) + 1  # every word is a unigram, in the order of the ids
+    return cost + trie.score[found], np.int64(0) if order == 1 else found
 
 
 def _score_sentences(trie, order, starts, words, first, scores):
