@@ -53,7 +53,7 @@ FLOORS = [
     "autograd tensor creation linalg fft signal framework tensor_extras lazy",
     "sparse graph speech embedding",
     "geometric audio models text vision datasets",
-    "serving inference distributed profiler session names",
+    "serving inference distributed session names",
     "visual learn",
 ]
 # The files of the engine: each imports only from those before it.
