@@ -395,6 +395,7 @@ def test_bad_input_changes_nothing(call, text):
             "update_edge_feat: 'w': expected dtype int8",
         ),
         (lambda g: g.update_edge_feat("w", [0], [-129]), ValueError, "expected values that fit int8"),
+        (lambda g: g.add_nodes(1, {"x": [1e300]}), ValueError, "'x': expected values that fit float32"),
         (lambda g: g.add_nodes(1.5), TypeError, "add_nodes: count: expected a whole number"),
         (lambda g: g.has_node(0.5), TypeError, "has_node: expected a whole number"),
         (lambda g: g.remove_edge(0.5, 1), TypeError, "remove_edge: expected a node of this graph, got 0.5"),
@@ -409,7 +410,8 @@ def test_bad_input_changes_nothing(call, text):
     ],
 )
 def test_what_no_dtype_holds_is_refused_and_changes_nothing(call, error, text):
-    graph = DynamicGraph(3, [(0, 1)], [1.0], edge_feat={"w": np.array([1], np.int8)})
+    node_feat = {"x": np.zeros(3, np.float32)}
+    graph = DynamicGraph(3, [(0, 1)], [1.0], node_feat, {"w": np.array([1], np.int8)})
     with pytest.raises(error, match=text):
         call(graph)
     assert content(graph) == turned(graph) == {0: (0, 1)} and graph.edge_feat("w", [0]).tolist() == [1]
