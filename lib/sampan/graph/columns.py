@@ -15,6 +15,8 @@ def array(values: Any) -> np.ndarray:
 
 def moment(time: Any, what: str, bound: bool = False) -> float:
     """A time as a finite number; the bound of a window may be infinite. Raises TypeError and ValueError."""
+    if type(time) is float and math.isfinite(time):
+        return time
     if not hasattr(time, "__float__"):
         raise TypeError(f"{what}: expected a number, got {time!r}")
     found = float(time)
@@ -25,19 +27,18 @@ def moment(time: Any, what: str, bound: bool = False) -> float:
 
 def fitted(values: Any, column: np.ndarray, count: int, what: str) -> np.ndarray:
     """`count` rows of the shape and dtype of a column, as a copy. Raises ValueError for another shape and for
-    numbers or texts that the dtype cannot hold, TypeError for another kind of dtype."""
+    whole numbers or texts that the dtype cannot hold, TypeError for another kind of dtype."""
     given = array(values)
     if given.shape != (count, *column.shape[1:]):
         expected = [count, *column.shape[1:]]
         raise ValueError(f"{what}: expected shape {expected}, got {list(given.shape)}")
+    if given.dtype == column.dtype:
+        return given.copy()
     if given.size and not np.can_cast(given.dtype, column.dtype, "same_kind"):
         raise TypeError(f"{what}: expected dtype {column.dtype}, got {given.dtype}")
-    with np.errstate(over="ignore"):
-        made = given.astype(column.dtype)
-    if given.dtype != column.dtype and column.dtype.kind in "iufSU":
-        lost = np.isinf(made) & ~np.isinf(given) if column.dtype.kind == "f" else made != given
-        if lost.any():
-            raise ValueError(f"{what}: expected values that fit {column.dtype}, got {given[lost][0]!r}")
+    made = given.astype(column.dtype)  # NumPy warns where a float becomes infinite
+    if column.dtype.kind in "iuSU" and (made != given).any():
+        raise ValueError(f"{what}: expected values that fit {column.dtype}, got {given[made != given][0]!r}")
     return made
 
 

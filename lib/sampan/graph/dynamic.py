@@ -408,6 +408,8 @@ class DynamicGraph:
         self.num_nodes = count
 
     def _node(self, node: Any, what: str) -> int:
+        if type(node) is int and 0 <= node < self.num_nodes:  # saves time where edges are added singly
+            return node
         number = whole(node, 0, f"{what}: expected a node of this graph")
         if number >= self.num_nodes:
             raise ValueError(f"{what}: expected a node of this graph, got {number}")

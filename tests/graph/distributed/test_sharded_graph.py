@@ -81,7 +81,7 @@ def test_bad_input(tmp_path: Path) -> None:
             TypeError,
             "k_hop: expected a list with a number for each hop for sizes, got 2",
             lambda: shards.k_hop([1], 2),
-        ),  # type: ignore[arg-type]
+        ),
         (ValueError, "sizes, got -2", lambda: shards.k_hop([1], [-2])),
         (ValueError, "features: expected names of", lambda: shards.k_hop([1], [1], features=["y"])),
         (ValueError, "features: expected names of", lambda: shards.k_hop([1], [1], features="x")),
