@@ -86,5 +86,10 @@ def predict(name: str, value: Any) -> None:
     answer = question.answer() if callable(question.answer) else question.answer
     near = abs(value - answer) <= question.tolerance * abs(answer)
     verdict = "Right" if near else "Not quite"
-    said, true = f"{value:,.6g}{question.unit}", f"{answer:,.6g}{question.unit}"
+    said, true = (f"{_digits(number)}{question.unit}" for number in (value, answer))
     print(f"{verdict}: you said {said}, it is {true}. {question.why}")
+
+
+def _digits(number: float) -> str:
+    """A whole number with all its digits, another one with six."""
+    return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e15 else f"{number:,.6g}"
