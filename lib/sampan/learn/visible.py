@@ -86,10 +86,6 @@ def predict(name: str, value: Any) -> None:
     answer = question.answer() if callable(question.answer) else question.answer
     near = abs(value - answer) <= question.tolerance * abs(answer)
     verdict = "Right" if near else "Not quite"
-    said, true = (f"{_digits(number)}{question.unit}" for number in (value, answer))
+    digits = 12 if abs(answer) >= 1e6 else 6
+    said, true = f"{value:,.{digits}g}{question.unit}", f"{answer:,.{digits}g}{question.unit}"
     print(f"{verdict}: you said {said}, it is {true}. {question.why}")
-
-
-def _digits(number: float) -> str:
-    """A whole number with all its digits, another one with six."""
-    return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e15 else f"{number:,.6g}"
