@@ -88,13 +88,6 @@ def test_predictions_have_a_tolerance(lesson, capsys, value, verdict):
     assert said.startswith(verdict) and "100 bytes" in said and said.endswith("Because.\n")
 
 
-def test_a_large_number_keeps_its_digits(lesson, capsys, monkeypatch):
-    large = Prediction("large", "How many?", 44_000_004, "Because.", unit=" bytes")
-    monkeypatch.setattr(lessons, "installed", lambda: ({}, {"large": large}))
-    learn.predict("large", 44_000_003.5)
-    assert "you said 44,000,003.5 bytes, it is 44,000,004 bytes" in capsys.readouterr().out
-
-
 def test_predictions_of_nothing_and_without_an_answer(lesson, capsys):
     learn.predict("zero", 0)
     learn.predict("zero", 1)

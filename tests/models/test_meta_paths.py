@@ -68,7 +68,7 @@ def test_words_are_shares():
     assert plain.num_nodes == 326 and plain.num_edges <= both + 326 and (plain.by_target.degrees > 0).all()
 
 
-def test_a_gcn_without_types_is_products_with_its_matrix_and_learns():
+def test_a_gcn_without_types_learns_and_names_its_arguments():
     graph, labels = made()
     plain, words, classes = meta_paths.without_types(graph, labels)
     paddle.seed(0)
@@ -88,6 +88,8 @@ def test_a_gcn_without_types_is_products_with_its_matrix_and_learns():
         x = np.maximum(x, 0) if layer is not layers[-1] else x
     network.eval()
     np.testing.assert_allclose(network(words).numpy(), x, atol=1e-4)
+    with pytest.raises(ValueError, match="DeepGCN: layers: expected 2 or more, got 1"):
+        meta_paths.DeepGCN(plain, 30, 3, layers=1)
 
 
 def test_f1_by_hand():

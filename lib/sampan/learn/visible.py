@@ -86,6 +86,5 @@ def predict(name: str, value: Any) -> None:
     answer = question.answer() if callable(question.answer) else question.answer
     near = abs(value - answer) <= question.tolerance * abs(answer)
     verdict = "Right" if near else "Not quite"
-    digits = 12 if abs(answer) >= 1e6 else 6
-    said, true = f"{value:,.{digits}g}{question.unit}", f"{answer:,.{digits}g}{question.unit}"
+    said, true = f"{value:,.6g}{question.unit}", f"{answer:,.6g}{question.unit}"
     print(f"{verdict}: you said {said}, it is {true}. {question.why}")

@@ -85,7 +85,7 @@ def without_types(graph: HeteroGraph, labels: Array) -> tuple[Graph, SparseTenso
 
 
 class DeepGCN(nn.Layer):
-    """`layers` (2 or more) GCNConv with ReLU and dropout between them, over a graph that is given once. forward: sparse
+    """`layers` GCNConv with ReLU and dropout between them, over a graph that is given once. forward: sparse
     features [nodes, words] to logits [nodes, classes]."""
 
     def __init__(
@@ -98,6 +98,8 @@ class DeepGCN(nn.Layer):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        if layers < 2:
+            raise InvalidArgument(f"layers: expected 2 or more, got {layers}")
         self.graph = graph
         self.first = GCNConv(num_words, hidden, "relu")
         self.first.linear = SparseLinear(num_words, hidden, dropout)
