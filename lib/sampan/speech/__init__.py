@@ -1,0 +1,3 @@
+"""Speech: from waveform to text."""
+
+from . import nn as nn
