@@ -68,7 +68,7 @@ _install_inner()
 # fmt: off
 _LATER = (
     "amp", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "learn", "linalg",
-    "models", "profiler", "session", "signal", "sparse", "text", "vision", "visual",
+    "models", "profiler", "session", "signal", "sparse", "speech", "text", "vision", "visual",
 )
 # fmt: on
 

@@ -39,9 +39,7 @@ def relative_attention(state: State, x, heads: int, seen):
     """Entry by entry from Dai et al. 2019, section 3.3: a loop over queries, keys and heads."""
     batch, time, width = x.shape
     size = width // heads
-    q, k, v = (
-        linear(part(state, f"{n}_proj"), x).reshape(batch, time, heads, size) for n in ("q", "k", "v")
-    )
+    q, k, v = (linear(part(state, f"{n}_proj"), x).reshape(batch, time, heads, size) for n in ("q", "k", "v"))
     result = torch.zeros(batch, time, heads, size, dtype=x.dtype)
     for i in range(time):
         scores = torch.full((batch, heads, time), -math.inf, dtype=x.dtype)

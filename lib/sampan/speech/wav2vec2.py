@@ -143,7 +143,7 @@ class _FeatureProjection(nn.Layer):
 
 
 class _NormalizedConv(nn.Layer):
-    """A grouped convolution over time whose weight is g v / |v|, the length taken for each place of the kernel
+    """A grouped convolution over time with the weight g v / |v|, the norm taken for each place of the kernel
     (Salimans and Kingma, Weight Normalization, 2016). [batch, channels, time] to the same shape."""
 
     weight_g: Any
@@ -154,7 +154,9 @@ class _NormalizedConv(nn.Layer):
         super().__init__()
         self.kernel, self.groups = kernel, groups
         self.weight_v = self.create_parameter([width, width // groups, kernel])
-        self.weight_g = self.create_parameter([1, 1, kernel], default_initializer=nn.initializer.Constant(1.0))
+        self.weight_g = self.create_parameter(
+            [1, 1, kernel], default_initializer=nn.initializer.Constant(1.0)
+        )
         self.bias = self.create_parameter([width], is_bias=True)
 
     def forward(self, x: Any) -> Any:
@@ -266,7 +268,7 @@ class Wav2Vec2Encoder(nn.Layer):
         return time.clamp(min=0) if isinstance(time, torch.Tensor) else max(time, 0)
 
     def forward(self, samples: Any, lengths: Any = None, masked: Any = None) -> tuple[Tensor, Tensor]:
-        weight = self.feature_projection.projection.weight
+        weight: Any = self.feature_projection.projection.weight
         if not isinstance(samples, Tensor) or samples.dtype != weight.dtype:
             given = getattr(samples, "dtype", type(samples).__name__)
             raise InvalidType(f"samples: expected a Tensor of {weight.dtype}, got {given}")
@@ -332,8 +334,8 @@ def load_published(layer: nn.Layer, state: Mapping[str, Any]) -> None:
     """Fill a Wav2Vec2Encoder or Wav2Vec2ForCTC with parameters under the published names.
 
     state: torch tensors or arrays by name, of the encoder with or without `wav2vec2.` before each. What only
-    pre-training needs is left out. Raises InvalidArgument that lists missing, unknown and misshapen names; the
-    layer is then unchanged.
+    pre-training needs is left out. Raises InvalidArgument that lists missing, unknown and misshapen names;
+    the layer is then unchanged.
     """
     own, turned = dict(layer.state_dict()), _transposed(layer)
     inside = isinstance(layer, Wav2Vec2Encoder)

@@ -26,7 +26,7 @@ def test_the_encoding_of_distances():
     distances = [2, 1, 0, -1]
     expected = [[math.sin(d), math.cos(d), math.sin(d / 100), math.cos(d / 100)] for d in distances]
     np.testing.assert_allclose(found, expected, atol=1e-15)
-    with pytest.raises(InvalidArgument, match="width: expected an even number, got 5"):
+    with pytest.raises(InvalidArgument, match=r"width: expected an even number, got 5"):
         distance_encoding(2, 3, 5, paddle.zeros([1]))
 
 

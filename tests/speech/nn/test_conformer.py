@@ -108,7 +108,9 @@ def test_the_sizes_of_the_paper_s_small_network():
     made, d = ConformerEncoder(), 144
     feed = 2 * d + d * 4 * d + 4 * d + 4 * d * d + d
     attention = 4 * (d * d + d) + d * d + 2 * d
-    convolution = 2 * d + d * 2 * d + 2 * d + 31 * d + d + 4 * d + d * d + d  # the norm has running statistics
+    convolution = (
+        2 * d + d * 2 * d + 2 * d + 31 * d + d + 4 * d + d * d + d
+    )  # the norm has running statistics
     block = 2 * feed + attention + convolution + 2 * 2 * d
     subsampling = 9 * d + d + 9 * d * d + d + 19 * d * d + d
     assert sum(p.size for p in made.state_dict().values()) == 16 * block + subsampling
@@ -116,15 +118,15 @@ def test_the_sizes_of_the_paper_s_small_network():
 
 def test_bad_input():
     made, x = encoder().eval(), paddle.zeros([1, 20, 9])
-    with pytest.raises(InvalidType, match="ConformerEncoder: features: expected a Tensor of .*float32"):
+    with pytest.raises(InvalidType, match=r"ConformerEncoder: features: expected a Tensor of .*float32"):
         made(x.astype("float64"))
-    with pytest.raises(InvalidArgument, match="chunk: expected 1 or more frames, or None, got 0"):
+    with pytest.raises(InvalidArgument, match=r"chunk: expected 1 or more frames, or None, got 0"):
         made(x, chunk=0)
-    with pytest.raises(InvalidArgument, match="num_layers: expected 1 or more, got 0"):
+    with pytest.raises(InvalidArgument, match=r"num_layers: expected 1 or more, got 0"):
         ConformerEncoder(num_layers=0)
-    with pytest.raises(InvalidArgument, match="kernel_size: expected an odd number of frames, got 4"):
+    with pytest.raises(InvalidArgument, match=r"kernel_size: expected an odd number of frames, got 4"):
         ConvolutionModule(8, 4, False, "batch", 0.0)
-    with pytest.raises(InvalidArgument, match="norm: expected 'batch' or 'layer', got 'group'"):
+    with pytest.raises(InvalidArgument, match=r"norm: expected 'batch' or 'layer', got 'group'"):
         ConvolutionModule(8, 3, False, "group", 0.0)
-    with pytest.raises(InvalidArgument, match="a stream needs causal convolutions"):
+    with pytest.raises(InvalidArgument, match=r"a stream needs causal convolutions"):
         EncoderStream(made, 2).feed(np.zeros((40, 9)))

@@ -84,15 +84,15 @@ def test_no_hypothesis_has_no_score(decoder):
 
 
 def test_bad_labels():
-    with pytest.raises(InvalidArgument, match="labels: expected 1 to 5, got 1 to 6"):
+    with pytest.raises(InvalidArgument, match=r"labels: expected 1 to 5, got 1 to 6"):
         _check_labels([[1, 6]], [2], 1, 6)
-    with pytest.raises(InvalidArgument, match="labels: expected 1 to 5, got 0 to 2"):
+    with pytest.raises(InvalidArgument, match=r"labels: expected 1 to 5, got 0 to 2"):
         _check_labels([[0, 2]], [2], 1, 6)
     with pytest.raises(InvalidArgument, match=r"label_lengths: expected 0 to 2, got \[3\]"):
         _check_labels([[1, 2]], [3], 1, 6)
     with pytest.raises(InvalidArgument, match=r"labels: expected integers of shape \[2, n\]"):
         _check_labels([[1, 2]], [2], 2, 6)
-    with pytest.raises(InvalidArgument, match="labels: expected integers"):
+    with pytest.raises(InvalidArgument, match=r"labels: expected integers"):
         _check_labels([[1.0, 2.0]], [2], 1, 6)
-    with pytest.raises(InvalidArgument, match="vocabulary: expected 2 or more tokens"):
+    with pytest.raises(InvalidArgument, match=r"vocabulary: expected 2 or more tokens"):
         AttentionDecoder(1, 8)

@@ -6,7 +6,7 @@ import pytest
 import sampan as paddle
 from sampan.engine.errors import InvalidArgument, InvalidType
 from sampan.speech.nn import chunk_mask, draw_chunk, length_mask
-from sampan.speech.nn.masks import attention_mask, _check_lengths
+from sampan.speech.nn.masks import _check_lengths, attention_mask
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 20])
@@ -49,7 +49,9 @@ def test_bad_lengths(given, error, text):
 
 
 def test_bad_chunks():
-    with pytest.raises(InvalidArgument, match="chunk_mask: chunk: expected 1 or more frames, or None, got 0"):
+    with pytest.raises(
+        InvalidArgument, match=r"chunk_mask: chunk: expected 1 or more frames, or None, got 0"
+    ):
         chunk_mask(4, 0)
     with pytest.raises(InvalidArgument, match=r"left_chunks: expected -1 \(all\) or more, got -2"):
         chunk_mask(4, 2, -2)

@@ -27,9 +27,7 @@ def test_the_head_s_loss_equals_torch():
 def test_a_text_that_needs_more_frames_is_refused():
     head, lengths = CTCHead(5, 6), paddle.to_tensor([9, 3])
     encoded = paddle.zeros([2, 9, 5])
-    with pytest.raises(
-        InvalidArgument, match="labels: row 1 needs at least 4 frames, the encoder gave 3"
-    ):
+    with pytest.raises(InvalidArgument, match=r"labels: row 1 needs at least 4 frames, the encoder gave 3"):
         head.loss(encoded, lengths, [[1, 2, 3], [2, 2, 1]], [3, 3])
     assert np.isfinite(float(head.loss(encoded, lengths, [[1, 2, 3], [2, 3, 2]], [3, 3])))
 
@@ -65,13 +63,11 @@ def test_rescoring_adds_both_scores():
 
 def test_bad_arguments():
     model = hybrid()
-    with pytest.raises(InvalidArgument, match="ctc_weight: expected 0 to 1, got 2"):
+    with pytest.raises(InvalidArgument, match=r"ctc_weight: expected 0 to 1, got 2"):
         SpeechModel(model.encoder, 5, None, 2)
-    with pytest.raises(
-        InvalidArgument, match="decoder: expected vocabulary 6 and width 8, got 5 and 8"
-    ):
+    with pytest.raises(InvalidArgument, match=r"decoder: expected vocabulary 6 and width 8, got 5 and 8"):
         SpeechModel(model.encoder, 6, model.decoder)
-    with pytest.raises(InvalidArgument, match="this model has no attention decoder"):
+    with pytest.raises(InvalidArgument, match=r"this model has no attention decoder"):
         SpeechModel(model.encoder, 5).rescore(paddle.zeros([4, 8]), [([1], 0.0)])
 
 

@@ -53,10 +53,10 @@ def test_a_stream_equals_the_whole(kind):
 
 
 def test_bad_input():
-    with pytest.raises(InvalidArgument, match="RecurrentEncoder: kind: expected 'lstm' or 'gru', got 'rnn'"):
+    with pytest.raises(InvalidArgument, match=r"RecurrentEncoder: kind: expected 'lstm' or 'gru', got 'rnn'"):
         RecurrentEncoder(kind="rnn")
     made = RecurrentEncoder(9, 6, 1).eval()
-    with pytest.raises(InvalidArgument, match="a stream needs one direction"):
+    with pytest.raises(InvalidArgument, match=r"a stream needs one direction"):
         EncoderStream(made, 1).feed(np.zeros((20, 9)))
     with pytest.raises(InvalidArgument, match=r"RecurrentEncoder: features: expected \[batch, time, 9\]"):
         made(paddle.zeros([1, 20, 8]))

@@ -21,14 +21,14 @@ def test_bad_input(encoder):
         stream.feed(np.zeros((3, 7)))
     with pytest.raises(InvalidArgument, match=r"features: expected \[time, 8\], got \[8\]"):
         stream.feed(np.zeros(8))
-    with pytest.raises(InvalidArgument, match="expected finite numbers, got NaN or infinity"):
+    with pytest.raises(InvalidArgument, match=r"expected finite numbers, got NaN or infinity"):
         stream.feed(np.full((3, 8), np.nan))
-    with pytest.raises(InvalidArgument, match="chunk: expected 1 or more frames"):
+    with pytest.raises(InvalidArgument, match=r"chunk: expected 1 or more frames"):
         EncoderStream(encoder, 0)
     stream.finish()
     with pytest.raises(InvalidArgument, match=r"this stream is finished: call reset\(\) for the next one"):
         stream.feed(np.zeros((3, 8)))
-    with pytest.raises(InvalidArgument, match="encoder: expected eval mode, got training mode"):
+    with pytest.raises(InvalidArgument, match=r"encoder: expected eval mode, got training mode"):
         EncoderStream(ConformerEncoder(8, 4, 1, 1, causal=True))
 
 

@@ -40,22 +40,20 @@ def test_bad_input():
     like, x = paddle.zeros([1]), paddle.zeros([2, 9, 8])
     with pytest.raises(InvalidArgument, match=r"features: expected \[batch, time, 7\], got \[2, 9, 8\]"):
         _check_features(x, None, 7, like)
-    with pytest.raises(InvalidType, match="features: expected a Tensor of .*float32, got .*float64"):
+    with pytest.raises(InvalidType, match=r"features: expected a Tensor of .*float32, got .*float64"):
         _check_features(x.astype("float64"), None, 8, like)
-    with pytest.raises(InvalidType, match="features: expected a Tensor of .*float32, got ndarray"):
+    with pytest.raises(InvalidType, match=r"features: expected a Tensor of .*float32, got ndarray"):
         _check_features(x.numpy(), None, 8, like)
-    with pytest.raises(InvalidArgument, match="got an empty batch"):
+    with pytest.raises(InvalidArgument, match=r"got an empty batch"):
         _check_features(x[:0], None, 8, like)
     for bad in (np.nan, np.inf):
         spoiled = x.numpy().copy()
         spoiled[1, 2, 3] = bad
-        with pytest.raises(InvalidArgument, match="expected finite numbers, got NaN or infinity"):
+        with pytest.raises(InvalidArgument, match=r"expected finite numbers, got NaN or infinity"):
             _check_features(paddle.to_tensor(spoiled), None, 8, like)
     with pytest.raises(InvalidArgument, match=r"lengths: expected 0 to 9, got \[9, 10\]"):
         _check_features(x, [9, 10], 8, like)
-    with pytest.raises(
-        InvalidArgument, match="Subsampling4: features: expected at least 7 frames, got 6"
-    ):
+    with pytest.raises(InvalidArgument, match=r"Subsampling4: features: expected at least 7 frames, got 6"):
         Subsampling4(8, 4)(x[:, :6])
-    with pytest.raises(InvalidArgument, match="input_size, width: expected at least 7 and 1, got 6 and 4"):
+    with pytest.raises(InvalidArgument, match=r"input_size, width: expected at least 7 and 1, got 6 and 4"):
         Subsampling4(6, 4)

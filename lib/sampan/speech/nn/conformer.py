@@ -14,14 +14,14 @@ from ...engine.tensor import InvalidArgument, Tensor
 from ...nn import functional as F
 from ...ops import concat, where
 from .attention import KeyCache, RelativeAttention, distance_encoding
-from .masks import attention_mask, _check_chunk, draw_chunk, length_mask
+from .masks import _check_chunk, attention_mask, draw_chunk, length_mask
 from .subsampling import Subsampling4, _check_features
 
 __all__ = ["BlockCache", "ConformerBlock", "ConformerEncoder", "ConvolutionModule", "FeedForward"]
 
 
 class FeedForward(nn.Layer):
-    """Norm, linear layer to `hidden`, Swish, dropout, linear layer back, dropout (Gulati et al. 2020, 2.3)."""
+    """Norm, linear layer to `hidden`, Swish, dropout, linear layer back, dropout (Gulati 2020, 2.3)."""
 
     def __init__(self, width: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -121,8 +121,8 @@ class ConformerBlock(nn.Layer):
 class ConformerEncoder(nn.Layer):
     """Convolutional subsampling by four, and `num_layers` Conformer blocks.
 
-    The defaults are the encoder of the paper's small network (table 1): 8.7 M parameters. dynamic_chunk: each training call draws the
-    chunk of its attention (`draw_chunk`); causal: for streams, see ConvolutionModule.
+    The defaults are the encoder of the paper's small network (table 1): 8.7 M parameters. dynamic_chunk: each
+    training call draws the chunk of its attention (`draw_chunk`); causal: for streams, see ConvolutionModule.
 
     forward(features, lengths, chunk, left_chunks): features float [batch, time, input_size]; lengths, ints
     [batch], None: all `time`; chunk, in frames of the result, None: every frame sees all; left_chunks: how

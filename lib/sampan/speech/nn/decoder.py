@@ -21,7 +21,9 @@ from .masks import _check_lengths, length_mask
 __all__ = ["AttentionDecoder"]
 
 
-def _check_labels(labels: Any, lengths: Any, batch: int, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _check_labels(
+    labels: Any, lengths: Any, batch: int, vocabulary: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Labels int64 [batch, n] with 0 behind each end, and their lengths int64 [batch].
 
     Raises InvalidArgument for another shape, and for labels outside 1 to vocabulary - 1 (0 is the blank).
@@ -104,7 +106,7 @@ class AttentionDecoder(nn.Layer):
 
     @no_grad()
     def score(self, encoded: Any, hypotheses: Sequence[Sequence[int]]) -> list[float]:
-        """log P(text, end | sound) of each hypothesis. encoded: the frames of one recording, [time, width]."""
+        """log P(text, end | sound) of each hypothesis. encoded: one recording's frames, [time, width]."""
         if not hypotheses:
             return []
         counts = torch.tensor([len(ids) for ids in hypotheses])
@@ -118,4 +120,4 @@ class AttentionDecoder(nn.Layer):
         targets[torch.arange(len(labels)), counts] = self.vocabulary
         picked = logs.gather(2, targets.to(logs.device)[..., None])[..., 0]
         inside = torch.arange(targets.shape[1]) <= counts[:, None]
-        return picked.double().masked_fill(~inside.to(logs.device), 0.0).sum(1).tolist()  # type: ignore[no-any-return]
+        return picked.double().masked_fill(~inside.to(logs.device), 0.0).sum(1).tolist()

@@ -19,7 +19,7 @@ __all__ = ["CTCHead", "SpeechModel", "SpeechOutput"]
 
 
 class CTCHead(nn.Layer):
-    """A linear layer from frames [batch, time, width] to logits [batch, time, vocabulary]; token 0 is blank."""
+    """A linear layer from frames [batch, time, width] to logits [..., vocabulary]; token 0 is the blank."""
 
     def __init__(self, width: int, vocabulary: int) -> None:
         super().__init__()
@@ -47,7 +47,8 @@ class CTCHead(nn.Layer):
         if bool((needed > frames).any()):
             row = int((needed > frames).nonzero()[0])
             raise InvalidArgument(
-                f"labels: row {row} needs at least {int(needed[row])} frames, the encoder gave {int(frames[row])}"
+                f"labels: row {row} needs at least {int(needed[row])} frames, "
+                f"the encoder gave {int(frames[row])}"
             )
         logits = self(encoded).transpose([1, 0, 2])
         total = F.ctc_loss(logits, Tensor(labels), lengths, Tensor(counts), 0, reduction="sum")
@@ -125,4 +126,3 @@ class SpeechModel(nn.Layer):
     def stream(self, chunk: int = 16, left_chunks: int = 4) -> EncoderStream:
         """A stream over this model's encoder; `head.log_probs` of its frames go to a decoder."""
         return EncoderStream(self.encoder, chunk, left_chunks)
-
