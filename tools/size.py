@@ -30,7 +30,8 @@ MODULES = {
     "graph": ("kernels/*graph*.py", "datasets/graphs.py", "geometric/*.py", "models/fraud*.py", "models/citations.py", "models/meta_paths.py",
               "models/knowledge_graph.py", "models/light_gcn.py",
               "visual/network.py"),
-    "speech": ("kernels/*_speech*.py", "models/speech*.py", "datasets/speech*.py"),
+    "speech": ("kernels/*speech*.py", "audio/*.py", "audio/*/*.py", "datasets/recordings.py", "models/speech*.py",
+               "datasets/speech*.py"),
     "embedding": (
         "kernels/*embedding*.py", "kernels/arena.py", "row_sparse.py", "text/vocabulary.py", "text/tokenizers.py",
         "text/word*.py", "text/subwords.py", "models/recommender*.py", "models/word_char.py",
@@ -52,7 +53,7 @@ FLOORS = [
     "nn optimizer amp io jit metric hapi callbacks regularizer interop serialization pickled trace random "
     "autograd tensor creation linalg fft signal framework tensor_extras lazy",
     "sparse graph speech embedding",
-    "geometric models text vision datasets",
+    "geometric audio models text vision datasets",
     "serving inference distributed profiler session names",
     "visual learn",
 ]

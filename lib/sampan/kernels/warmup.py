@@ -2,15 +2,13 @@
 
 import time
 
-from . import cpu_embedding_words, cpu_optimizer, graph, sparse
-from .fused import warm_up as warm_up_fused
+from . import cpu_embedding_words, cpu_optimizer, fused, graph, sparse, speech
 
 
 def main() -> None:
     started = time.perf_counter()
-    for module in (cpu_optimizer, sparse, graph, cpu_embedding_words):
+    for module in (cpu_optimizer, sparse, graph, speech, cpu_embedding_words, fused):
         module.warm_up()
-    warm_up_fused()
     print(f"kernels ready: {time.perf_counter() - started:.1f} s")
 
 

@@ -1,0 +1,16 @@
+"""The speech kernels as `kernels.speech`. Look them up late (`kernels.speech.features`), so that another
+version can take a kernel's place."""
+
+from . import cpu_speech_fbank, cpu_speech_fft
+
+# Kaldi's features.
+LARGEST = cpu_speech_fft.LARGEST
+angles = cpu_speech_fft.angles
+bin_rows = cpu_speech_fft.bin_rows
+Plan = cpu_speech_fbank.Plan
+features = cpu_speech_fbank.features
+
+
+def warm_up() -> None:
+    """Compile (or load from the cache) every loop."""
+    cpu_speech_fbank.warm_up()
