@@ -34,7 +34,6 @@ ABSENT = {
     "_typing": "names for Paddle's own type annotations",
     "amp.accuracy_compare": "Excel reports of Paddle's own debugging",
     "api_tracer cinn_config check_import_scipy cost_model cuda_env": "parts of Paddle's own build and compiler",
-    "audio": "speech is not part of Sampan yet",
     "autograd.backward_utils autograd.ir_backward": "the backward pass of static graphs",
     "base.core": "",
     "base.data_feed_desc base.dataset base.device_worker base.trainer_desc base.trainer_factory": "readers and trainers of "

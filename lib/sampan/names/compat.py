@@ -11,9 +11,6 @@ from typing import Any
 
 from .inner import Inner, keep_function, why_absent
 
-# Packages that have another name here.
-_HERE = {"audio": "speech"}
-
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Import finder of `paddle` and its modules: after `install`, and if `paddle` is Sampan's module already.
@@ -49,10 +46,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _module(fullname: str) -> ModuleType:
-    parts = fullname.split(".")[1:]
-    if parts:
-        parts[0] = _HERE.get(parts[0], parts[0])
-    return importlib.import_module(".".join(["sampan", *parts]))
+    return importlib.import_module(".".join(["sampan", *fullname.split(".")[1:]]))
 
 
 _finder = _Finder()

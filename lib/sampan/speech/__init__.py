@@ -1,14 +1,24 @@
-"""Speech: from waveform to text. Features and their streaming forms, networks, trained models by name, and
-live recognition."""
+"""Speech: from waveform to text. Files, features and their streaming forms, networks, trained models by name,
+and live recognition."""
 
-from . import nn as nn
-from .kaldi import FeatureOptions as FeatureOptions
-from .kaldi import fbank as fbank
-from .kaldi import mfcc as mfcc
-from .pretrained import *
-from .recognizer import *
-from .registry import *
-from .streaming_features import StreamingFbank as StreamingFbank
-from .streaming_features import StreamingMfcc as StreamingMfcc
-from .tokens import *
-from .wav2vec2 import *
+from . import nn
+from .files import AudioInfo, info, load, read_blocks, save
+from .kaldi import FeatureOptions, fbank, mfcc
+from .pretrained import AudioClassifier, AudioOutput, Inputs, Wav2Vec2Processor
+from .recognizer import Delay, StreamingRecognizer, Transcript
+from .registry import available_models, find_model, model_card, model_folders
+from .spectrogram import MFCC, LogMelSpectrogram, MelSpectrogram, Spectrogram
+from .streaming_features import StreamingFbank, StreamingMfcc
+from .tokens import CTCTokens
+from .wav2vec2 import Wav2Vec2Config, Wav2Vec2Encoder, Wav2Vec2ForCTC
+from .windows import get_window
+
+# fmt: off
+__all__ = [
+    "MFCC", "AudioClassifier", "AudioInfo", "AudioOutput", "CTCTokens", "Delay", "FeatureOptions", "Inputs",
+    "LogMelSpectrogram", "MelSpectrogram", "Spectrogram", "StreamingFbank", "StreamingMfcc",
+    "StreamingRecognizer", "Transcript", "Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC",
+    "Wav2Vec2Processor", "available_models", "fbank", "find_model", "get_window", "info", "load", "mfcc",
+    "model_card", "model_folders", "nn", "read_blocks", "save",
+]
+# fmt: on
