@@ -21,7 +21,7 @@ from sampan.speech.nn.attention import distance_encoding
 
 BINS, HEADS, KERNEL, VOCABULARY = 80, 4, 31, 4233
 CHUNK, LEFT = 16, 4
-GRU = {"hidden": 384, "num_layers": 5, "kind": "gru", "bidirectional": False}
+GRU: dict[str, Any] = {"hidden": 384, "num_layers": 5, "kind": "gru", "bidirectional": False}
 
 
 def conformer() -> Any:
@@ -34,6 +34,13 @@ def recurrent() -> Any:
     """A GRU encoder of about the Conformer's size; eval mode."""
     sampan.seed(0)
     return RecurrentEncoder(BINS, dropout=0.0, **GRU).eval()
+
+
+def recogniser(encoder: Any) -> SpeechModel:
+    """An encoder with a CTC head, in eval mode."""
+    made = SpeechModel(encoder, VOCABULARY)
+    made.eval()
+    return made
 
 
 class TorchConformer:
@@ -77,8 +84,8 @@ class TorchConformer:
         scores = F.pad(scores, (1, 0)).view(batch, HEADS, -1, queries)[:, :, 1:]
         bias = scores.reshape(batch, HEADS, queries, -1)[..., :keys] * size**-0.5
         bias = bias if mask is None else bias + mask
-        heads = [y.transpose(1, 2) for y in (q + u, k, v)]
-        mixed = F.scaled_dot_product_attention(*heads, attn_mask=bias)
+        query, key, value = (y.transpose(1, 2) for y in (q + u, k, v))
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
         return self.linear(f"{name}.out_proj", mixed.transpose(1, 2).reshape(batch, queries, width)), (k, v)
 
     def convolution(self, name: str, x: torch.Tensor, past: Any) -> Any:
@@ -98,7 +105,8 @@ class TorchConformer:
         code = distance_encoding(x.shape[1], earlier + x.shape[1], self.width, Tensor(x)).data
         made = []
         for k in range(self.blocks):
-            name, cache, past = f"blocks.{k}", *(caches[k] if caches else (None, None))
+            name = f"blocks.{k}"
+            cache, past = caches[k] if caches else (None, None)
             x = x + self.feed(f"{name}.feed1", x) * 0.5
             mixed, kv = self.attention(
                 f"{name}.attention", self.norm(f"{name}.attention_norm", x), code, mask, cache
@@ -160,7 +168,7 @@ def whole() -> Iterator[Row]:
 def streamed() -> Iterator[Row]:
     """Ten seconds as a stream: 15 steps of 0.64 s, each with its caches."""
     x, encoder = sound(10), conformer()
-    theirs, model = TorchConformer(encoder), SpeechModel(conformer(), VOCABULARY).eval()
+    theirs, model = TorchConformer(encoder), recogniser(conformer())
 
     def ours() -> Any:
         stream = model.stream(CHUNK, LEFT)
@@ -211,7 +219,7 @@ def generations() -> Iterator[Row]:
 
     def stream(encoder: Any) -> Step:
         def step() -> None:
-            stream = SpeechModel(encoder, VOCABULARY).eval().stream(CHUNK, LEFT)
+            stream = recogniser(encoder).stream(CHUNK, LEFT)
             for at in range(0, 1000, 64):
                 stream.feed(x[0, at : at + 64])
 
@@ -247,7 +255,7 @@ def print_delay(seconds: float = 30.0, piece: float = 0.02, chunk: int = 4) -> N
     torch.set_num_threads(1)
     tokens = CTCTokens({"<pad>": 0} | {str(n): n for n in range(1, VOCABULARY)})
     decoder = Greedy(tokens)
-    model = SpeechModel(conformer(), VOCABULARY).eval()
+    model = recogniser(conformer())
     recognizer = StreamingRecognizer(model, FbankInput().stream(), decoder, tokens, chunk, 16)
     samples = np.random.default_rng(0).normal(0, 0.1, round(seconds * 16000)).astype("float32")
     size = round(piece * 16000)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import sampan as paddle
 from sampan.engine.errors import InvalidArgument
-from sampan.speech.inputs import FbankInput, WaveformInput, input_of
+from sampan.speech.files import save
+from sampan.speech.inputs import FbankInput, WaveformInput, input_of, read_sound
 from sampan.speech.kaldi import fbank
 
 RNG = np.random.default_rng(0)
@@ -46,6 +48,16 @@ def test_filter_bank_energies():
 def test_settings(made):
     again = input_of(made.settings())
     assert again.settings() == made.settings()
+
+
+def test_parts_of_files(tmp_path):
+    sound = np.random.default_rng(0).uniform(-1, 1, (2, 16000)).astype("float32")
+    save(str(tmp_path / "x.wav"), paddle.to_tensor(sound), 16000)
+    whole = read_sound(tmp_path / "x.wav", 16000)
+    np.testing.assert_allclose(whole, sound.mean(0), atol=1e-4)
+    assert np.array_equal(read_sound(tmp_path / "x.wav", 16000, 0.25, 0.5), whole[4000:8000])
+    assert np.array_equal(read_sound(tmp_path / "x.wav", 16000, 0.75), whole[12000:])
+    assert len(read_sound(tmp_path / "x.wav", 8000)) == 8000
 
 
 def test_bad_settings():

@@ -28,12 +28,10 @@ from ..random import seed as set_seed
 from ..serialization import load as load_state
 from ..serialization import save as save_state
 from ..speech import AudioClassifier, CTCTokens, Wav2Vec2Processor
-from ..speech.files import load
-from ..speech.inputs import FbankInput
+from ..speech.inputs import FbankInput, read_sound
 from ..speech.nn import Subsampling4
-from ..speech.resample import resample
 
-__all__ = ["Epoch", "SpeechRecipe", "error_rates", "make_vocabulary", "read_utterance", "train"]
+__all__ = ["Epoch", "SpeechRecipe", "error_rates", "make_vocabulary", "train"]
 
 Array = np.ndarray[Any, Any]
 
@@ -81,15 +79,9 @@ class Epoch:
     error_rate: float
 
 
-def read_utterance(one: Utterance, sampling_rate: int) -> Array:
-    """float32 [samples] of an utterance at a rate in Hz, channels averaged."""
-    waveform, rate = load(str(one.path))
-    if one.end is not None:
-        waveform = waveform[:, round(one.start * rate) : round(one.end * rate)]
-    if rate != sampling_rate:
-        waveform = resample(waveform, rate, sampling_rate)
-    samples: Array = waveform.numpy().mean(0)
-    return samples
+def _samples(one: Utterance, sampling_rate: int) -> Array:
+    """float32 [samples] of an utterance."""
+    return read_sound(one.path, sampling_rate, one.start, one.end)
 
 
 def make_vocabulary(utterances: Sequence[Utterance], separator: str = "") -> CTCTokens:
@@ -103,7 +95,7 @@ def _inputs(utterances: Sequence[Utterance], recipe: SpeechRecipe, most: int = 5
     """Features with mean and deviation of up to `most` utterances, evenly chosen."""
     plain = FbankInput(recipe.sampling_rate, recipe.num_mel_bins)
     chosen = utterances[:: max(len(utterances) // most, 1)]
-    frames = np.concatenate([plain.features(read_utterance(u, recipe.sampling_rate)) for u in chosen])
+    frames = np.concatenate([plain.features(_samples(u, recipe.sampling_rate)) for u in chosen])
     std = np.maximum(frames.std(0), 1e-3).tolist()
     return FbankInput(recipe.sampling_rate, recipe.num_mel_bins, frames.mean(0).tolist(), std)
 
@@ -208,7 +200,7 @@ def _stored_features(folder: Path, utterances: Sequence[Utterance], inputs: Fban
         lengths = []
         with open(data, "wb") as file:
             for one in utterances:
-                frames = inputs.features(read_utterance(one, inputs.sampling_rate))
+                frames = inputs.features(_samples(one, inputs.sampling_rate))
                 file.write(frames.astype(np.float32).tobytes())
                 lengths.append(len(frames))
         np.save(index, np.array(lengths, np.int64))  # last: it marks the other file as whole
@@ -249,7 +241,7 @@ def error_rates(
     """
     found: dict[str, tuple[int, int]] = {}
     for one in utterances:
-        sound = read_utterance(one, processor.sampling_rate)
+        sound = _samples(one, processor.sampling_rate)
         text = processor.decode(model(**processor(sound, return_tensors="pd")).logits[0])
         separator = processor.tokens.separator
         said, heard = (t.split(separator) if separator else list(t) for t in (one.text, text))

@@ -4,18 +4,36 @@
 published models, or "fbank".
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..engine.tensor import InvalidArgument
+from .files import info, load
 from .kaldi import fbank
+from .resample import resample
 from .streaming_features import StreamingFbank
 
-__all__ = ["FbankInput", "FbankStream", "WaveformInput", "input_of"]
+__all__ = ["FbankInput", "FbankStream", "WaveformInput", "input_of", "read_sound"]
 
 Array = np.ndarray[Any, Any]
+
+
+def read_sound(
+    path: str | os.PathLike[str], sampling_rate: int, start: float = 0.0, end: float | None = None
+) -> Array:
+    """float32 [samples] of a file at a rate in Hz, channels averaged. start, end: seconds; None: all.
+
+    Raises what `load` and `resample` raise.
+    """
+    rate = info(path).sample_rate
+    first = round(start * rate)
+    waveform, _ = load(path, first, -1 if end is None else max(round(end * rate) - first, 0))
+    mono = waveform.mean(0)
+    samples: Array = (mono if rate == sampling_rate else resample(mono, rate, sampling_rate)).numpy()
+    return samples
 
 
 def _padded(arrays: Sequence[Array], value: float) -> tuple[Array, Array]:

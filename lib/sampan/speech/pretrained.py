@@ -23,10 +23,8 @@ import numpy as np
 from .. import nn
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .architectures import build, read_weights, write_weights
-from .files import load
-from .inputs import FbankInput, WaveformInput, input_of
+from .inputs import FbankInput, WaveformInput, input_of, read_sound
 from .registry import find_model
-from .resample import resample
 from .tokens import CTCTokens, read_json
 from .wav2vec2 import Wav2Vec2ForCTC
 
@@ -99,8 +97,7 @@ class Wav2Vec2Processor:
     def _samples(self, sound: Any) -> Array:
         """float32 [samples] at the model's rate."""
         if isinstance(sound, str | os.PathLike):
-            waveform, rate = load(os.fspath(sound))
-            sound = waveform if rate == self.sampling_rate else resample(waveform, rate, self.sampling_rate)
+            sound = read_sound(sound, self.sampling_rate)
         array = np.asarray(sound.numpy() if isinstance(sound, Tensor) else sound)
         if array.dtype == np.int16:
             array = array / np.float32(32768)

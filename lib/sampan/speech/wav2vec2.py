@@ -270,7 +270,7 @@ class Wav2Vec2Encoder(nn.Layer):
     def forward(self, samples: Any, lengths: Any = None, masked: Any = None) -> tuple[Tensor, Tensor]:
         weight: Any = self.feature_projection.projection.weight
         if not isinstance(samples, Tensor) or samples.dtype != weight.dtype:
-            given = getattr(samples, "dtype", type(samples).__name__)
+            given = samples.dtype if isinstance(samples, Tensor) else type(samples).__name__
             raise InvalidType(f"samples: expected a Tensor of {weight.dtype}, got {given}")
         if samples.ndim != 2 or samples.shape[0] == 0 or self.frames(samples.shape[1]) == 0:
             raise InvalidArgument(

@@ -24,7 +24,7 @@ def _check_features(features: Any, lengths: Any, size: int, like: Any) -> torch.
     `time`; InvalidType for another dtype.
     """
     if not isinstance(features, Tensor) or features.dtype != like.dtype:
-        given = getattr(features, "dtype", type(features).__name__)
+        given = features.dtype if isinstance(features, Tensor) else type(features).__name__
         raise InvalidType(f"features: expected a Tensor of {like.dtype}, got {given}")
     if features.ndim != 3 or features.shape[2] != size:
         raise InvalidArgument(f"features: expected [batch, time, {size}], got {[*features.shape]}")
