@@ -11,9 +11,11 @@ from ..io import Dataset
 from ..speech.files import load
 from .features import MFCC, LogMelSpectrogram, MelSpectrogram, Spectrogram
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside
+
 __all__ = ["ESC50", "TESS"]
 
-_FEATURES = {
+_FEATURES: dict[str, Any] = {
     "raw": None,
     "melspectrogram": MelSpectrogram,
     "mfcc": MFCC,

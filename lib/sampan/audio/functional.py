@@ -11,6 +11,8 @@ from ..speech.mel import (
 )
 from ..speech.windows import get_window
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside
+
 # fmt: off
 __all__ = [
     "compute_fbank_matrix", "create_dct", "fft_frequencies", "get_window", "hz_to_mel", "mel_frequencies",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dtype import as_dtype
+from ..dtype import name_of
 from ..engine.errors import InvalidArgument, InvalidType
 from ..engine.tensor import Tensor
 
@@ -30,7 +30,7 @@ def waveform_tensor(waveform: Any, name: str = "waveform", axes: tuple[int, ...]
         waveform = waveform.astype("float32") * (1 / PCM16)
     elif kind not in (torch.float32, torch.float64):
         advice = "; cast it and divide by its largest value" if not kind.is_floating_point else ""
-        raise InvalidType(f"{name}: expected float32, float64 or int16, got {as_dtype(kind)}{advice}")
+        raise InvalidType(f"{name}: expected float32, float64 or int16, got {name_of(kind)}{advice}")
     if waveform.ndim not in axes:
         allowed = {1: "[samples]", 2: "[channels, samples]", 3: "[batch, channels, samples]"}
         expected = " or ".join(allowed[n] for n in axes)
