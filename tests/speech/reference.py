@@ -36,21 +36,23 @@ def subsampled(state: State, x):
 
 
 def relative_attention(state: State, x, heads: int, seen):
-    """Entry by entry from Dai et al. 2019, section 3.3: a loop over queries, keys and heads."""
+    """Query by query from Dai et al. 2019, section 3.3, with the vector of each distance looked up."""
     batch, time, width = x.shape
     size = width // heads
     q, k, v = (linear(part(state, f"{n}_proj"), x).reshape(batch, time, heads, size) for n in ("q", "k", "v"))
     result = torch.zeros(batch, time, heads, size, dtype=x.dtype)
+    codes = {}
+    for d in range(1 - time, time):
+        angles = [d / 10000 ** (2 * n / width) for n in range(width // 2)]
+        code = torch.tensor([f(a) for a in angles for f in (math.sin, math.cos)], dtype=x.dtype)
+        codes[d] = (code @ state["pos_proj.weight"]).reshape(heads, size)
     for i in range(time):
-        scores = torch.full((batch, heads, time), -math.inf, dtype=x.dtype)
-        for j in range(time):
-            angle = [(i - j) / 10000 ** (2 * n / width) for n in range(width // 2)]
-            code = torch.tensor([f(a) for a in angle for f in (math.sin, math.cos)], dtype=x.dtype)
-            r = (code @ state["pos_proj.weight"]).reshape(heads, size)
-            score = ((q[:, i] + state["content_bias"]) * k[:, j]).sum(-1)
-            score = score + ((q[:, i] + state["position_bias"]) * r).sum(-1)
-            scores[:, :, j] = torch.where(seen[:, i, j, None], score / size**0.5, -math.inf)
-        result[:, i] = torch.einsum("bhj,bjhs->bhs", scores.softmax(-1), v)
+        by_content = ((q[:, i, None] + state["content_bias"]) * k).sum(-1)  # [batch, keys, heads]
+        distances = torch.stack([codes[i - j] for j in range(time)])
+        by_distance = ((q[:, i, None] + state["position_bias"]) * distances).sum(-1)
+        scores = (by_content + by_distance) / size**0.5
+        shares = torch.where(seen[:, i, :, None], scores, -math.inf).softmax(1)
+        result[:, i] = (shares[..., None] * v).sum(1)
     return linear(part(state, "out_proj"), result.reshape(batch, time, width))
 
 

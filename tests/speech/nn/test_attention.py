@@ -1,4 +1,4 @@
-"""Relative attention against its formula as a loop over queries, keys and heads, in float64."""
+"""Relative attention against its formula query by query, in float64."""
 
 import math
 

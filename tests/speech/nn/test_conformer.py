@@ -26,8 +26,7 @@ def encoder(dtype="float32", **settings):
     return made
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("norm", ["batch", "layer"])
+@pytest.mark.parametrize(("causal", "norm"), [(False, "batch"), (True, "layer"), (True, "batch")])
 @pytest.mark.parametrize(("chunk", "left"), [(None, -1), (2, -1), (3, 1), (1, 0), (50, 2)])
 def test_values_equal_torch(causal, norm, chunk, left):
     made = encoder(causal=causal, norm=norm).eval()
@@ -70,7 +69,7 @@ def test_padding_changes_nothing():
 STREAMED = encoder(causal=True, norm="layer").eval()
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(
     time=st.integers(0, 70),
     chunk=st.integers(1, 9),
@@ -96,7 +95,7 @@ def test_a_stream_equals_the_whole_with_the_chunk_s_mask(time, chunk, left, size
 def test_dynamic_chunks_are_drawn_in_training_alone():
     made = encoder(norm="layer", dropout=0.0, dynamic_chunk=True)
     x = paddle.randn([1, 203, 9])
-    drawn = {made(x)[0].numpy().tobytes() for _ in range(12)}
+    drawn = {made(x)[0].numpy().tobytes() for _ in range(8)}
     assert len(drawn) > 2
     assert np.array_equal(made(x, chunk=3)[0].numpy(), made(x, chunk=3)[0].numpy())
     made.eval()

@@ -97,8 +97,8 @@ def test_a_network_learns_to_read_tones(kind, one_thread):
         model = SpeechModel(RecurrentEncoder(9, 32, 1, "gru", True, 0.0), 5)
     adam = paddle.optimizer.Adam(3e-3, parameters=model.parameters())
     rng = np.random.default_rng(0)
-    for _ in range(120):
-        x, lengths, labels, counts = tones(rng, 16)
+    for _ in range(100):
+        x, lengths, labels, counts = tones(rng, 12)
         model.loss(paddle.to_tensor(x), lengths, labels, counts).backward()
         adam.step()
         adam.clear_grad()
