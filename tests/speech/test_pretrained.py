@@ -15,6 +15,8 @@ from sampan.speech.wav2vec2 import published_state
 from tests.speech.record_wav2vec2 import LAYOUTS
 from tests.speech.test_architectures import CONFORMER, RECURRENT
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # small networks
+
 TOKENS = CTCTokens({"<pad>": 0, "a": 1, "b": 2, "c": 3, "|": 4})
 SOUND = np.random.default_rng(0).normal(0, 0.1, 8000).astype("float32")
 CONFIGS = {

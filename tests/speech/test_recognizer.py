@@ -14,6 +14,8 @@ from sampan.engine.errors import InvalidArgument, InvalidType
 from sampan.speech import CTCTokens, StreamingRecognizer
 from sampan.speech.nn import AttentionDecoder, ConformerEncoder, SpeechModel
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # small networks
+
 TOKENS = CTCTokens({"<pad>": 0, "a": 1, "b": 2, "c": 3, "d": 4})
 SOUND = np.random.default_rng(0).normal(0, 0.1, 24000).astype("float32")
 

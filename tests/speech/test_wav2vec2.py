@@ -19,6 +19,8 @@ from sampan.speech.wav2vec2 import (
 )
 from tests.speech.record_wav2vec2 import LAYOUTS, LENGTHS, RECORD, answers, samples, weights
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # small networks
+
 RECORDED = json.loads(RECORD.read_text())
 
 

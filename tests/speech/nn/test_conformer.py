@@ -11,6 +11,8 @@ from sampan.engine.errors import InvalidArgument, InvalidType
 from sampan.speech.nn import ConformerEncoder, ConvolutionModule, EncoderStream
 from tests.speech.reference import conformer, state_of
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # small networks
+
 
 def encoder(dtype="float32", **settings):
     paddle.seed(0)

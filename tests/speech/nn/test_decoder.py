@@ -9,6 +9,8 @@ from sampan.engine.errors import InvalidArgument
 from sampan.speech.nn import AttentionDecoder
 from sampan.speech.nn.decoder import _check_labels
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # small networks
+
 
 @pytest.fixture
 def decoder():

@@ -10,6 +10,8 @@ import sampan as paddle
 from sampan.engine.errors import InvalidArgument
 from sampan.speech.nn import AttentionDecoder, ConformerEncoder, CTCHead, RecurrentEncoder, SpeechModel
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # small networks
+
 
 def test_the_head_s_loss_equals_torch():
     paddle.seed(0)

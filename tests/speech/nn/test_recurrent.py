@@ -9,6 +9,8 @@ from sampan.engine.errors import InvalidArgument
 from sampan.speech.nn import EncoderStream, RecurrentEncoder
 from tests.speech.reference import layer_norm, part, state_of, subsampled
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # small networks
+
 
 def torch_layers(state, kind, bidirectional):
     names = {
