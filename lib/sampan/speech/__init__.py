@@ -1,6 +1,7 @@
-"""Speech, from waveform to text: files, features and their streaming forms, augmentation, activity, decoding,
-language models, alignment and error rates."""
+"""Speech, from waveform to text: files, features and their streaming forms, augmentation, activity, networks, trained
+models by name, decoding, language models, alignment, error rates and live recognition."""
 
+from . import nn
 from .alignment import Alignment, Span, align
 from .augment import add_noise, change_speed, change_volume, reverberate, spec_augment
 from .beam import PrefixBeam, prefix_beam
@@ -11,61 +12,28 @@ from .files import AudioInfo, info, load, read_blocks, save
 from .greedy import greedy
 from .kaldi import FeatureOptions, fbank, mfcc
 from .ngram import NGram
+from .pretrained import AudioClassifier, AudioOutput, Inputs, Wav2Vec2Processor
+from .recognizer import Delay, StreamingRecognizer, Transcript
+from .registry import available_models, find_model, model_card, model_folders
 from .resample import StreamingResample, resample
 from .spectrogram import MFCC, LogMelSpectrogram, MelSpectrogram, Spectrogram
 from .streaming_features import StreamingFbank, StreamingMfcc
+from .tokens import CTCTokens
 from .vad import Segment, StreamingVad, detect_speech, energy_vad, segments
+from .wav2vec2 import Wav2Vec2Config, Wav2Vec2Encoder, Wav2Vec2ForCTC
 from .windows import get_window
 
 # fmt: off
 __all__ = [
-    "MFCC",
-    "Alignment",
-    "AudioInfo",
-    "CmvnStats",
-    "Edit",
-    "ErrorRate",
-    "FeatureOptions",
-    "LogMelSpectrogram",
-    "MelSpectrogram",
-    "NGram",
-    "OnlineCmvn",
-    "PrefixBeam",
-    "Segment",
-    "Span",
-    "Spectrogram",
-    "StreamingDeltas",
-    "StreamingFbank",
-    "StreamingMfcc",
-    "StreamingResample",
-    "StreamingVad",
-    "add_noise",
-    "align",
-    "cer",
-    "change_speed",
-    "change_volume",
-    "cmvn",
-    "cmvn_stats",
-    "deltas",
-    "detect_speech",
-    "edits",
-    "energy_vad",
-    "error_rate",
-    "fbank",
-    "get_window",
-    "greedy",
-    "info",
-    "load",
-    "mfcc",
-    "online_cmvn",
-    "prefix_beam",
-    "read_blocks",
-    "resample",
-    "reverberate",
-    "save",
-    "segments",
-    "sliding_cmvn",
-    "spec_augment",
-    "wer",
+    "MFCC", "Alignment", "AudioClassifier", "AudioInfo", "AudioOutput", "CTCTokens", "CmvnStats",
+    "Delay", "Edit", "ErrorRate", "FeatureOptions", "Inputs", "LogMelSpectrogram", "MelSpectrogram",
+    "NGram", "OnlineCmvn", "PrefixBeam", "Segment", "Span", "Spectrogram", "StreamingDeltas",
+    "StreamingFbank", "StreamingMfcc", "StreamingRecognizer", "StreamingResample", "StreamingVad",
+    "Transcript", "Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC", "Wav2Vec2Processor",
+    "add_noise", "align", "available_models", "cer", "change_speed", "change_volume", "cmvn",
+    "cmvn_stats", "deltas", "detect_speech", "edits", "energy_vad", "error_rate", "fbank", "find_model",
+    "get_window", "greedy", "info", "load", "mfcc", "model_card", "model_folders", "nn", "online_cmvn",
+    "prefix_beam", "read_blocks", "resample", "reverberate", "save", "segments", "sliding_cmvn",
+    "spec_augment", "wer",
 ]
 # fmt: on
