@@ -1,5 +1,5 @@
-"""Speech, from waveform to text: files, features and their streaming forms, augmentation, activity, networks, trained
-models by name, decoding, language models, alignment, error rates and live recognition."""
+"""Speech, from waveform to text: files, features, augmentation, activity, networks, trained models by name,
+decoding, language models, alignment, error rates and live recognition."""
 
 from . import nn
 from .alignment import Alignment, Span, align
