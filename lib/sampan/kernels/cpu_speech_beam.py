@@ -215,6 +215,33 @@ def _settle(beam, tree, last):
 
 
 @numba.njit(cache=True, error_model="numpy")
+def _stay(row, blank, beam, tree, total, stay_blank, stay_spoken, above, longer):
+    """The log probabilities of the same hypotheses a frame later.
+
+    total: before it. above: the hypothesis that is one token shorter, or NONE. longer: whether there is one
+    that is longer by a token.
+    """
+    count = beam.count[0]
+    for i in range(count):
+        here = beam.node[i]
+        total[i] = log_sum(beam.blank[i], beam.spoken[i])
+        stay_blank[i] = total[i] + row[blank]
+        stay_spoken[i] = -np.inf if tree.token[here] == NONE else beam.spoken[i] + row[tree.token[here]]
+        above[i] = NONE
+        for j in range(count):
+            if tree.parent[here] == beam.node[j]:
+                above[i] = j
+    longer[:] = False
+    for j in range(count):  # a hypothesis may also come from another one, which is one token shorter
+        i = above[j]
+        if i != NONE:
+            longer[i] = True
+            token = tree.token[beam.node[j]]
+            same = tree.token[beam.node[i]] == token
+            stay_spoken[j] = log_sum(stay_spoken[j], (beam.blank[i] if same else total[i]) + row[token])
+
+
+@numba.njit(cache=True, error_model="numpy")
 def search(logs, begin, blank, beam, tree, fusion, most_tokens, least, history):
     """Go through frames `begin` on of log probabilities [frames, classes]. Tokens are final `history` frames
     later.
@@ -235,23 +262,7 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, least, history):
         count, nodes = beam.count[0], beam.count[1]
         if nodes + size > tree.parent.size:
             return t, FULL
-        for i in range(count):
-            here = beam.node[i]
-            total[i] = log_sum(beam.blank[i], beam.spoken[i])
-            stay_blank[i] = total[i] + row[blank]
-            stay_spoken[i] = -np.inf if tree.token[here] == NONE else beam.spoken[i] + row[tree.token[here]]
-            above[i] = NONE
-            for j in range(count):
-                if tree.parent[here] == beam.node[j]:
-                    above[i] = j
-        longer[:] = False
-        for j in range(count):  # a hypothesis may also come from another one, which is one token shorter
-            i = above[j]
-            if i != NONE:
-                longer[i] = True
-                token = tree.token[beam.node[j]]
-                same = tree.token[beam.node[i]] == token
-                stay_spoken[j] = log_sum(stay_spoken[j], (beam.blank[i] if same else total[i]) + row[token])
+        _stay(row, blank, beam, tree, total, stay_blank, stay_spoken, above, longer)
         ranked = 0
         for i in range(count):
             value = log_sum(stay_blank[i], stay_spoken[i]) + tree.bonus[beam.node[i]]
