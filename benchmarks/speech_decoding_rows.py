@@ -79,7 +79,7 @@ def codes(text: str) -> np.ndarray:
 
 def beams() -> Iterator[Row]:
     logs = posteriors()
-    beam = speech.PrefixBeam(NAMES, beam_size=BEAM)
+    beam = speech.PrefixBeam(NAMES, beam_size=BEAM, min_log_prob=-5.0)
 
     def ours() -> Any:
         beam.feed(logs)
@@ -120,7 +120,7 @@ def fused_beams() -> Iterator[Row]:
         path = Path(folder) / "pairs.arpa"
         arpa(path)
         lm = speech.NGram.read(path)
-        beam = speech.PrefixBeam(NAMES, beam_size=BEAM, lm=lm, alpha=0.5, beta=1.5)
+        beam = speech.PrefixBeam(NAMES, beam_size=BEAM, lm=lm, alpha=0.5, beta=1.5, min_log_prob=-5.0)
 
         def ours() -> None:
             beam.feed(logs)

@@ -198,6 +198,8 @@ def test_few_tokens_extend() -> None:
     (narrow,) = prefix_beam(logs, most_tokens=1, beam_size=20)
     best = logs.argmax(1)
     assert set(narrow[0][0]) <= set(best.tolist())
+    (likely,) = prefix_beam(logs, min_log_prob=-1.5, beam_size=20)
+    assert {i for ids, _ in likely for i in ids} <= set(np.nonzero(logs > -1.5)[1].tolist())
 
 
 def test_bad_input(tmp_path: Path) -> None:
@@ -218,6 +220,7 @@ def test_bad_input(tmp_path: Path) -> None:
         ({"lm": lm, "vocabulary": ["-", "a", "b", "c"], "level": "word"}, "between words, got none"),
         ({"lm": lm, "vocabulary": ["-", "a", "b", "c"], "level": "line"}, "level: expected token or word"),
         ({"lm": lm, "vocabulary": ["-", "a", "b", "c"], "alpha": -1.0}, "alpha, beta: expected"),
+        ({"min_log_prob": np.nan}, "min_log_prob: expected at most 0"),
         ({"beta": np.nan}, "alpha, beta: expected"),
         ({"hot_words": ["ab"]}, "hot_words: expected token ids, because no tokens were given"),
         ({"hot_words": ["ax"], "vocabulary": ["-", "a", "b", "c"]}, "hot_words: no token begins 'x' of 'ax'"),

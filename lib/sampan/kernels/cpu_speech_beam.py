@@ -119,7 +119,7 @@ def best_tokens(row, floor, tokens, scores):
     return count
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy", inline="always")
 def word_score(fusion, context, spelled):
     """(weighted score of the word that ends at a place of the lexicon, context behind it); nothing at its
     root."""
@@ -130,7 +130,7 @@ def word_score(fusion, context, spelled):
     return fusion.alpha * score + fusion.beta, context
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy", inline="always")
 def hot_step(hot, place, token):
     """(bonus, place) after a token: what a broken off phrase had is taken back, and a whole one is kept."""
     left, at = hot.backoff[place], place
@@ -142,7 +142,7 @@ def hot_step(hot, place, token):
     return hot.score[at] + hot.backoff[at] - left, at
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy", inline="always")
 def bonus_of(fusion, context, spelled, hot, token):
     """(bonus of a token behind a hypothesis, its context, place in the lexicon and among the hot words)."""
     bonus = 0.0
@@ -215,9 +215,38 @@ def _settle(beam, tree, last):
 
 
 @numba.njit(cache=True, error_model="numpy")
-def search(logs, begin, blank, beam, tree, fusion, most_tokens, history):
+def _stay(row, blank, beam, tree, total, stay_blank, stay_spoken, above, longer):
+    """The log probabilities of the same hypotheses a frame later.
+
+    total: before it. above: the hypothesis that is one token shorter, or NONE. longer: whether there is one
+    that is longer by a token.
+    """
+    count = beam.count[0]
+    for i in range(count):
+        here = beam.node[i]
+        total[i] = log_sum(beam.blank[i], beam.spoken[i])
+        stay_blank[i] = total[i] + row[blank]
+        stay_spoken[i] = -np.inf if tree.token[here] == NONE else beam.spoken[i] + row[tree.token[here]]
+        above[i] = NONE
+        for j in range(count):
+            if tree.parent[here] == beam.node[j]:
+                above[i] = j
+    longer[:] = False
+    for j in range(count):  # a hypothesis may also come from another one, which is one token shorter
+        i = above[j]
+        if i != NONE:
+            longer[i] = True
+            token = tree.token[beam.node[j]]
+            same = tree.token[beam.node[i]] == token
+            stay_spoken[j] = log_sum(stay_spoken[j], (beam.blank[i] if same else total[i]) + row[token])
+
+
+@numba.njit(cache=True, error_model="numpy")
+def search(logs, begin, blank, beam, tree, fusion, most_tokens, least, history):
     """Go through frames `begin` on of log probabilities [frames, classes]. Tokens are final `history` frames
     later.
+
+    Tokens below `least` extend no hypothesis.
 
     Returns (frames read so far, 0, FULL before a frame for which the tree has no room, or BAD at a frame
     with NaN or with a probability above 1).
@@ -233,34 +262,19 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, history):
         count, nodes = beam.count[0], beam.count[1]
         if nodes + size > tree.parent.size:
             return t, FULL
-        for i in range(count):
-            here = beam.node[i]
-            total[i] = log_sum(beam.blank[i], beam.spoken[i])
-            stay_blank[i] = total[i] + row[blank]
-            stay_spoken[i] = -np.inf if tree.token[here] == NONE else beam.spoken[i] + row[tree.token[here]]
-            above[i] = NONE
-            for j in range(count):
-                if tree.parent[here] == beam.node[j]:
-                    above[i] = j
-        longer[:] = False
-        for j in range(count):  # a hypothesis may also come from another one, which is one token shorter
-            i = above[j]
-            if i != NONE:
-                longer[i] = True
-                token = tree.token[beam.node[j]]
-                same = tree.token[beam.node[i]] == token
-                stay_spoken[j] = log_sum(stay_spoken[j], (beam.blank[i] if same else total[i]) + row[token])
+        _stay(row, blank, beam, tree, total, stay_blank, stay_spoken, above, longer)
         ranked = 0
         for i in range(count):
             value = log_sum(stay_blank[i], stay_spoken[i]) + tree.bonus[beam.node[i]]
             if value > -np.inf and (ranked < size or value > rank[size - 1]):
                 ranked = _insert(rank, source, chosen, value, ranked, i, NONE)
         # A token that takes even the best hypothesis below the last one kept is not read.
-        floor = -np.inf
+        floor = least
         if ranked == size:
+            best = -np.inf
             for i in range(count):
-                floor = max(floor, total[i] + tree.bonus[beam.node[i]])
-            floor = min(rank[size - 1] - floor - fusion.most, 0.0)
+                best = max(best, total[i] + tree.bonus[beam.node[i]])
+            floor = max(floor, min(rank[size - 1] - best - fusion.most, 0.0))
         extending = best_tokens(row, floor, tokens, scores)
         if extending < 0:
             return t, BAD
@@ -390,7 +404,7 @@ def warm_up() -> None:
         tree = Tree(*(np.full(8, NONE, np.int32) for _ in range(8)), np.zeros(8))
         beam = Beam(np.zeros(2, np.int32), np.zeros(2), np.full(2, -np.inf), np.array([1, 1, 0]))
         tree.context[0] = tree.hot[0] = tree.spelled[0] = 0
-        search(np.full((2, 2), -0.7, kind), 0, 0, beam, tree, fusion, 2, 9)
+        search(np.full((2, 2), -0.7, kind), 0, 0, beam, tree, fusion, 2, -np.inf, 9)
         final_scores(beam, tree, fusion, NONE)
         path(tree, beam.node[0])
         collect(beam, tree, shared_node(beam, tree))

@@ -38,15 +38,17 @@ def _best_classes(scores, best):
         at = 0
         while at < row.size - 1 and row[at] != found:
             at += 1
-        best[n] = at
+        broken = 0
+        for j in range(row.size):
+            broken += row[j] != row[j]
+        best[n] = -1 if broken else at
 
 
 _best_loop = Loop(_best_classes, PARALLEL_FROM, "best_classes")
 
 
 def best_classes(scores: np.ndarray) -> np.ndarray:
-    """The first class of the greatest score of each row of [rows, classes], int64; the last one of a row
-    with NaN in front."""
+    """The first class of the greatest score of each row of [rows, classes], int64; -1 for a row with NaN."""
     rows = np.ascontiguousarray(scores)
     best = np.empty(len(rows), np.int64)
     if rows.size:

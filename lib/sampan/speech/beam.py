@@ -30,8 +30,9 @@ class PrefixBeam:
     SentencePiece's mark). end: whether `finish` adds the probability of the end of the sentence. hot_words:
     texts or lists of ids, or a mapping from them to weights; each token of a hot word adds the weight
     (hot_weight by default), taken back if the word breaks off. most_tokens: how many tokens of a frame may
-    extend a hypothesis. history: hypotheses that differ from the best one in a token that is about so many
-    frames old are dropped, so that the text behind is final.
+    extend a hypothesis. min_log_prob: tokens of a frame below it do not extend (-5 is usual). history:
+    hypotheses that differ from the best one in a token that is about so many frames old are dropped, so that
+    the text behind is final.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class PrefixBeam:
         level: str = "token",
         end: bool = True,
         most_tokens: int = 40,
+        min_log_prob: float = -np.inf,
         history: int = 250,
     ) -> None:
         self.tokens = None if isinstance(vocabulary, int) else list(vocabulary)
@@ -61,9 +63,11 @@ class PrefixBeam:
         for name, number in numbers.items():
             if number < 1:
                 raise InvalidArgument(f"{name}: expected at least 1, got {number}")
+        if not min_log_prob <= 0.0:
+            raise InvalidArgument(f"min_log_prob: expected at most 0, got {min_log_prob}")
         check_blank(blank, self.size)
         self.blank, self.beam_size, self.lm, self.history = blank, beam_size, lm, history
-        self.most_tokens = min(most_tokens, self.size)
+        self.most_tokens, self.min_log_prob = min(most_tokens, self.size), float(min_log_prob)
         check = partial(check_ids, blank=blank, classes=self.size)
         phrases = hot_phrases(self.tokens, hot_words or (), hot_weight, check)
         self.end = lm.end if lm is not None and end else -1
@@ -94,7 +98,15 @@ class PrefixBeam:
         done = 0
         while done < len(logs):
             done, why = kernels.beam_search(
-                logs, done, self.blank, self._beam, self._tree, self.fusion, self.most_tokens, self.history
+                logs,
+                done,
+                self.blank,
+                self._beam,
+                self._tree,
+                self.fusion,
+                self.most_tokens,
+                self.min_log_prob,
+                self.history,
             )
             if why == kernels.BAD:
                 raise InvalidArgument(
