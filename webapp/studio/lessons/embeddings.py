@@ -105,7 +105,7 @@ def _stepped() -> list[Case]:
             ),
             hint=(
                 "moment becomes 9 + 16 = 25, and the weight 1 - 0.5 * 4 / 5 = 0.6. Both in place; the other rows stay as they are.",
-                "moment 变为 9 + 16 = 25，权重变为 1 - 0.5 * 4 / 5 = 0.6。两者都就地修改，其余各行不变。",
+                "moment 变为 9 + 16 = 25，权重变为 1 - 0.5 * 4 / 5 = 0.6。两者都原地修改，其余各行不变。",
             ),
         ),
         Case(
@@ -119,7 +119,7 @@ def _stepped() -> list[Case]:
             hint=(
                 "In the first step the root of moment is |g|, so every weight moves by the full learning rate, up or down, however small its "
                 "gradient.",
-                "第一步中 moment 的平方根等于 |g|，所以每个权重都移动一个完整的学习率，不论梯度多小。",
+                "第一步中 moment 的平方根等于 |g|，所以每个权重都恰好移动一个学习率，或增或减，不论梯度多小。",
             ),
         ),
     ]  # fmt: skip
