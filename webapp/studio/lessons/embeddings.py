@@ -260,7 +260,7 @@ LESSONS = (
             (
                 "A queue of places, from the newest to the oldest. A row that is used moves to the front; the row at the end is evicted when "
                 "a new row needs the place.",
-                "一个由位置组成的队列，从最新到最旧。用到的行移到队首；新行需要位置时，淘汰队尾的行。",
+                "一个由位置组成的队列，从最近使用到最久未用。用到的行移到队首；新行需要位置时，淘汰队尾的行。",
             ),
             (
                 "To the front: if the place is there already, there is nothing to do. Else its two neighbours are linked (at the end of the "

@@ -238,7 +238,7 @@ LESSONS = (
                 "norm = paddle.to_tensor(np.maximum(degrees, 1) ** -0.5 as float32, shape [nodes, 1]); out = graph.send_recv("
                 "self.linear(feature) * norm) * norm + self.bias; return self.activation(out). Without norm leave out both products.",
                 "norm = paddle.to_tensor(np.maximum(degrees, "
-                "1) ** -0.5，类型 float32，形状 [节点数, 1])；out = "
+                "1) ** -0.5，类型 float32，形状 [节点数，1])；out = "
                 "graph.send_recv(self.linear(feature) * norm) "
                 "* norm + self.bias；return "
                 "self.activation(out)。不归一化时去掉这两次乘法。",

@@ -190,7 +190,7 @@ LESSONS = (
             (
                 "F.tanh(self.k_lin(found)) is [paths, nodes, size]; times self.q and summed over the size, it is a score for each path and "
                 "node. Then the mean over the nodes.",
-                "F.tanh(self.k_lin(found)) 是 [路径, 节点, 大小]；乘 "
+                "F.tanh(self.k_lin(found)) 是 [路径，节点，大小]；乘 "
                 "self.q 再沿大小求和，得到每条路径、每个节点的得分。然后对节点取平均。",
             ),
             (

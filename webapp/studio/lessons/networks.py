@@ -140,7 +140,7 @@ LESSONS = (
             (
                 "Each slice is [batch, channels, rows, columns], and weight[:, :, i, j] is [out, channels]: "
                 'paddle.einsum("nchw,oc->nohw", slice, weight[:, :, i, j]) adds over the channels. Add all of these up.',
-                "每个切片是 [批, 通道, 行, 列]，weight[:, :, i, j] 是 [输出通道, "
+                "每个切片是 [批，通道，行，列]，weight[:, :, i, j] 是 [输出通道，"
                 '通道]：paddle.einsum("nchw,oc->nohw", slice, '
                 "weight[:, :, i, j]) 会对通道求和。把它们全部相加。",
             ),
@@ -182,7 +182,7 @@ LESSONS = (
             (
                 "Each head is computed separately, so move the heads forward: [batch, heads, time, features]. Then scores = q @ k.mT, divided by the square "
                 "root of the number of features, and softmax along the last axis.",
-                "各个头分别计算，所以把头的轴移到前面：[批, 头, 时间, 特征]。然后 scores = "
+                "各个头分别计算，所以把头的轴移到前面：[批，头，时间，特征]。然后 scores = "
                 "q @ k.mT，除以特征数的平方根，再沿最后一个轴做 softmax。",
             ),
             (

@@ -215,7 +215,7 @@ LESSONS = (
             (
                 "Recursion fails on a tape of thousands of nodes. Keep a stack of pairs (node, "
                 "done?): pop one; when it is done, append it to the list; else push it again as done, then push its parents.",
-                "磁带长达数千个节点时，递归会失败。改用一个栈，存放(节点, 是否完成) 这样的对：弹出一对，"
+                "磁带长达数千个节点时，递归会失败。改用一个栈，存放（节点，是否完成）这样的对：弹出一对，"
                 "如果已完成，就把节点加到列表；否则先把它标为完成再压回去，然后压入它的父节点。",
             ),
         ),

@@ -146,7 +146,7 @@ LESSONS = (
                 "moment: beta1 * moment + (1 - beta1) * gradient; variance the same with beta2 and gradient squared. Both "
                 "start at zero, so early averages are too small: divide by 1 - beta1**step, 1 - beta2**step.",
                 "一阶矩：beta1 * moment + (1 - beta1) * gradient；"
-                "方差同理，用 beta2 和梯度的平方。两者都从零开始，所以起初偏小：分别除以 1 - "
+                "二阶矩（variance）同理，用 beta2 和梯度的平方。两者都从零开始，所以起初偏小：分别除以 1 - "
                 "beta1**step 和 1 - beta2**step。",
             ),
             (
@@ -154,7 +154,7 @@ LESSONS = (
                 "divided by (the square root of the corrected variance, plus epsilon).",
                 "原地修改：`moment.mul_(beta1).add_(gradient, "
                 "alpha=1 - beta1)`。这一步是 lr 乘修正后的一阶矩，"
-                "再除以（修正后方差的平方根加 epsilon）。",
+                "再除以（修正后二阶矩的平方根加 epsilon）。",
             ),
         ),
         cases=_adam,
