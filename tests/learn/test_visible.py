@@ -115,7 +115,7 @@ def test_everything_is_printed_in_chinese_on_request(lesson, chinese, capsys):
         "practice.double，提示 1/3：看",
         "多少？ 先用你的数字替换省略号，再看答案。",
         "正确：你说 105 字节，答案是 100 字节。因为。",
-        "practice.double：1 例全部正确",
+        "practice.double：1 个用例全部正确",
         "  正确：一对",
     ]
 
@@ -125,7 +125,7 @@ def test_everything_is_printed_in_chinese_on_request(lesson, chinese, capsys):
     [
         (lambda x: x * 3, ["用例“一对”", "给出  float64 [2] [3., 6.]", "应为  float64 [2] [2., 4.]"]),
         (lambda x: None, ["什么也没有（None）"]),
-        (lambda x: x[5], ["你的函数停在 IndexError"]),
+        (lambda x: x[5], ["你的函数出错中断：IndexError"]),
         (lambda x: object(), ["类型为 object 的对象"]),
     ],
 )

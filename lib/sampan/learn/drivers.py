@@ -83,7 +83,7 @@ def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
         if slot.function is None:
             missing = "no function of yours is in the slot; run its cell first"
             raise Missing(
-                say((f"{slot_name}: {missing}", f"{slot_name}：槽里还没有你的函数；先运行它的单元格"))
+                say((f"{slot_name}: {missing}", f"{slot_name}：槽位里还没有你的函数；先运行它的单元格"))
             )
         return plain(_drivers[driver_name](slot, *(buffers(arg) for arg in args)))
 

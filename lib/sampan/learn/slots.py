@@ -180,7 +180,7 @@ def exercise(name: str, forbid: Iterable[str] = ()) -> Callable[[Callable[..., A
             word, line = found[0]
             where = f"in this exercise (line {line} of your function)"
             english = f"{name}: {word!r} is not allowed {where}: writing it yourself is the exercise"
-            chinese = f"{name}：本练习不允许使用 {word!r}（你的函数第 {line} 行）：练习就是自己把它写出来"
+            chinese = f"{name}：本练习不允许使用 {word!r}（你的函数第 {line} 行）：自己写出它正是本练习的内容"
             raise ValueError(say((english, chinese)))
         slot.fill(function)
         return function

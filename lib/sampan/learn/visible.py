@@ -40,7 +40,7 @@ def check(name: str) -> None:
         _run(name, case)
         lines.append(say((f"  right: {case.name[0]}", f"  正确：{case.name[1]}")))
     count = len(lines)
-    print(say((f"{name}: {count} of {count} cases", f"{name}：{count} 例全部正确")), *lines, sep="\n")
+    print(say((f"{name}: {count} of {count} cases", f"{name}：{count} 个用例全部正确")), *lines, sep="\n")
 
 
 def _run(name: str, case: Case) -> None:
@@ -52,7 +52,7 @@ def _run(name: str, case: Case) -> None:
         raise CheckFailed(str(error) or say((f"{name} is not written yet", f"{name} 还没有写"))) from error
     except Exception as error:
         where, end = _case(name, case), f"{type(error).__name__}: {error}\n{say(case.hint)}"
-        stopped = (f"{where}: your function stopped with {end}", f"{where}：你的函数停在 {end}")
+        stopped = (f"{where}: your function stopped with {end}", f"{where}：你的函数出错中断：{end}")
         raise CheckFailed(say(stopped)) from error
     expected = case.expected if isinstance(case.expected, Holds) else plain(case.expected)
     names = drivers.answer_names(name, case.driver, case.args)
@@ -68,7 +68,7 @@ def _explain(name: str, case: Case, found: Difference) -> str:
     lines.append(say(("  came      ", "  给出  ")) + _indented(found.came))
     lines.append(say(("  expected  ", "  应为  ")) + _indented(found.expected))
     if found.kind == "fault":
-        lines.append(say(("  but       ", "  但是  ")) + say(found.fault))
+        lines.append(say(("  but       ", "  问题  ")) + say(found.fault))
     return "\n".join([*lines, say(case.hint)])
 
 
@@ -98,7 +98,7 @@ def predict(name: str, value: Any) -> None:
     near = abs(value - answer) <= question.tolerance * abs(answer)
     unit, why = say(question.unit), say(question.why)
     said, true = f"{value:,.6g}{unit}", f"{answer:,.6g}{unit}"
-    verdict = ("Right", "正确") if near else ("Not quite", "不完全对")
+    verdict = ("Right", "正确") if near else ("Not quite", "还不对")
     print(
         say(
             (

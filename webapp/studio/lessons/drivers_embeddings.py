@@ -120,7 +120,7 @@ def rows_clipped(slot: slots.Slot, batches: list[Any], table: Any, norm: float, 
     return weight.numpy()
 
 
-@driver(answer=lambda *_: [("the table", "表"), ("the moment", "累积量")])
+@driver(answer=lambda *_: [("the table", "表"), ("the moment", "累积的平方和")])
 def adagrad_rows(slot: slots.Slot, table: Any, moment: Any, ids: Any, rows: Any, rate: float, epsilon: float) -> Any:  # fmt: skip
     """(table, moment) after the function has stepped them in place, by a gradient of rows."""
     gradient = _rows(ids, rows, len(table))
@@ -191,7 +191,7 @@ def _walked(following: Any, place: int, row_at: Any) -> Any:
         [
             ("the number of hits", "命中数"),
             ("the number of misses", "未命中数"),
-            ("the number of rows evicted", "被换出的行数"),
+            ("the number of rows evicted", "被淘汰的行数"),
         ],
     ]
 )

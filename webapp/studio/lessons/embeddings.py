@@ -105,7 +105,7 @@ def _stepped() -> list[Case]:
             ),
             hint=(
                 "moment becomes 9 + 16 = 25, and the weight 1 - 0.5 * 4 / 5 = 0.6. Both in place; the other rows stay as they are.",
-                "moment 变为 9 + 16 = 25，权重变为 1 - 0.5 * 4 / 5 = 0.6。两者都就地修改，其余各行不变。",
+                "moment 变为 9 + 16 = 25，权重变为 1 - 0.5 * 4 / 5 = 0.6。两者都原地修改，其余各行不变。",
             ),
         ),
         Case(
@@ -119,7 +119,7 @@ def _stepped() -> list[Case]:
             hint=(
                 "In the first step the root of moment is |g|, so every weight moves by the full learning rate, up or down, however small its "
                 "gradient.",
-                "第一步中 moment 的平方根等于 |g|，所以每个权重都移动一个完整的学习率，不论梯度多小。",
+                "第一步中 moment 的平方根等于 |g|，所以每个权重都恰好移动一个学习率，或增或减，不论梯度多小。",
             ),
         ),
     ]  # fmt: skip
@@ -260,7 +260,7 @@ LESSONS = (
             (
                 "A queue of places, from the newest to the oldest. A row that is used moves to the front; the row at the end is evicted when "
                 "a new row needs the place.",
-                "一个由位置组成的队列，从最新到最旧。用到的行移到队首；新行需要位置时，淘汰队尾的行。",
+                "一个由位置组成的队列，从最近使用到最久未用。用到的行移到队首；新行需要位置时，淘汰队尾的行。",
             ),
             (
                 "To the front: if the place is there already, there is nothing to do. Else its two neighbours are linked (at the end of the "

@@ -274,9 +274,9 @@ PREDICTIONS = (
         unit=(" edges", " 条边"),
         why=(
             "15 edges for each seed, and 10 for each of up to 15,360 nodes that were found. Nodes that are found twice are expanded once, so it "
-            "is usually less. Seeds that are their own neighbours' neighbours are not expanded again.",
+            "is usually less. A seed that is also a neighbour of another seed is not expanded again.",
             "每个种子 15 条边，由此找到的至多 15,360 个节点各 10 条。"
-            "被找到两次的节点只扩展一次，所以通常会少一些。种子节点若又是自己邻居的邻居，也不会再次扩展。",
+            "被找到两次的节点只扩展一次，所以通常会少一些。种子节点若又是另一个种子的邻居，也不会再次扩展。",
         ),
     ),
     Prediction(

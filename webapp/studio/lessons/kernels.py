@@ -26,7 +26,7 @@ def _product() -> list[Case]:
             expected=np.array([[2.0, 3.0], [4.0, 7.0]]),
             hint=(
                 "Row 0 of x is [1, 2] and column 0 of y is [0, 1]: their products are 0 and 2, and out[0, 0] is the sum.",
-                "x 的第 0 行与 y 的第 0 列逐项相乘再相加，得 out[0, 0]。",
+                "x 的第 0 行是 [1, 2]，y 的第 0 列是 [0, 1]：乘积是 0 和 2，out[0, 0] 是它们的和。",
             ),
         ),
         Case(
@@ -36,7 +36,7 @@ def _product() -> list[Case]:
             expected=_square(3, 1),
             hint=(
                 "Every sum starts again at zero, and is written once, when it is complete.",
-                "每个和都从零开始，算完再写入。",
+                "每个和都重新从零开始，算完之后只写入一次。",
             ),
         ),
     ]
@@ -52,7 +52,7 @@ def _rows() -> list[Case]:
             expected=np.array([[11.0, 26.0, 34.0]]),
             hint=(
                 "The row of out starts as the bias. Then 1 times row 0 of weight is added to it, then 2 times row 1.",
-                "out 的一行先等于偏置，再加上 1 乘 weight 的第 0 行、2 乘第 1 行。",
+                "out 的一行先设为偏置，再加上 1 乘 weight 的第 0 行，然后加上 2 乘第 1 行。",
             ),
         ),
         Case(
@@ -60,7 +60,10 @@ def _rows() -> list[Case]:
             driver="value",
             args=(np.ones((1, 4), F), _square(4, 0), np.zeros(4, F)),
             expected=_square(4, 0).sum(0, keepdims=True),
-            hint=("Every row of weight is used, once for each row of x.", "weight 的每一行都要用到。"),
+            hint=(
+                "Every row of weight is used, once for each row of x.",
+                "weight 的每一行都要用到，对 x 的每一行各用一次。",
+            ),
         ),
     ]
 

@@ -23,7 +23,7 @@ def _convolution() -> list[Case]:
             expected=np.array([[[[1 + 5, 2 + 6], [4 + 8, 5 + 9]]]], F),
             hint=(
                 "At each position: the filter times the pixels under it, summed. It fits at two positions in each direction.",
-                "每个位置上：滤波器与它覆盖的像素逐项相乘再相加；每个方向有两个位置。",
+                "每个位置上：滤波器与它覆盖的像素逐项相乘再相加。每个方向上有两个位置可放。",
             ),
         ),
         Case(
@@ -69,7 +69,7 @@ def _cell() -> list[Case]:
             expected=(0.5 * np.tanh(after), [0.5 * np.tanh(after), after]),
             hint=(
                 "Every gate is sigmoid(0) = 0.5 and the candidate tanh(0) = 0: c becomes 0.5 c, h becomes 0.5 tanh(c).",
-                "每个门都是 0.5，候选值是 0：c 变成 0.5 c，h 变成 0.5 tanh(c)。",
+                "每个门都是 sigmoid(0) = 0.5，候选值是 tanh(0) = 0：c 变成 0.5 c，h 变成 0.5 tanh(c)。",
             ),
         ),
         Case(
@@ -79,7 +79,7 @@ def _cell() -> list[Case]:
             expected=(np.tanh(wide) / (1 + math.exp(-9)), [np.tanh(wide) / (1 + math.exp(-9)), wide]),
             hint=(
                 "With every gate at nearly 1, the candidate tanh(0.5) is added to c, and h is tanh of that.",
-                "门接近 1 时，候选值 tanh(0.5) 加到 c 上，h 是它的 tanh。",
+                "每个门都接近 1 时，候选值 tanh(0.5) 加到 c 上，h 就是所得结果的 tanh。",
             ),
         ),
     ]
@@ -104,7 +104,7 @@ def _attention() -> list[Case]:
             expected=np.full((1, 3, 1, 1), 8.0),
             hint=(
                 "Softmax runs along the keys: the last axis of the scores.",
-                "softmax 沿键的方向，即分数的最后一个轴。",
+                "softmax 沿着键计算，即沿分数的最后一个轴。",
             ),
         ),
         Case(
@@ -115,7 +115,7 @@ def _attention() -> list[Case]:
             hint=(
                 "With is_causal the first token sees itself, the second two, the third three. Every other key has a score "
                 "of minus infinity before the softmax.",
-                "is_causal 时，第一个词元只看自己，第二个看两个，第三个看三个；其余的键在 softmax 之前分数为负无穷。",
+                "设了 is_causal 时，第一个词元只看自己，第二个看两个，第三个看三个；其余的键在 softmax 之前分数为负无穷。",
             ),
         ),
     ]
@@ -128,19 +128,19 @@ LESSONS = (
             (
                 "Do not move the filter over the image: shift the image under each of the filter's few numbers. For a 3 x 3 "
                 "filter that is nine shifted images.",
-                "不要让滤波器在图片上移动：滤波器只有几个数，让图片在每个数下面移动。3 x 3 "
-                "的滤波器对应九张平移后的图片。",
+                "不要让滤波器在图像上移动：滤波器只有几个数，让图像在每个数下面移动。3 x 3 "
+                "的滤波器对应九张平移后的图像。",
             ),
             (
                 "First pad. The result has (height - kh) // stride + 1 rows. For each i and j of the filter, the numbers that "
                 "it multiplies are a slice of the image that starts at row i and column j, in steps of the stride.",
                 "先填充。结果有 (height - kh) // stride + 1 行。对滤波器的每个 "
-                "i 和 j，它所乘的数是图片的一个切片：从第 i 行、第 j 列开始，间隔为 stride。",
+                "i 和 j，它所乘的数是图像的一个切片：从第 i 行、第 j 列开始，间隔为 stride。",
             ),
             (
                 "Each slice is [batch, channels, rows, columns], and weight[:, :, i, j] is [out, channels]: "
                 'paddle.einsum("nchw,oc->nohw", slice, weight[:, :, i, j]) adds over the channels. Add all of these up.',
-                "每个切片是 [批，通道，行，列]，weight[:, :, i, j] 是 [输出，"
+                "每个切片是 [批，通道，行，列]，weight[:, :, i, j] 是 [输出通道，"
                 '通道]：paddle.einsum("nchw,oc->nohw", slice, '
                 "weight[:, :, i, j]) 会对通道求和。把它们全部相加。",
             ),
@@ -203,7 +203,7 @@ PREDICTIONS = (
         question=(
             "A convolution with filters of 3 x 3 from 16 channels to 32, with a bias. How many parameters, for images of "
             "any size?",
-            "一个从 16 通道到 32 通道的卷积，滤波器为 3 x 3，带偏置。图片大小不限，它有多少个参数？",
+            "一个从 16 通道到 32 通道的卷积，滤波器为 3 x 3，带偏置。图像大小不限，它有多少个参数？",
         ),
         answer=32 * 16 * 9 + 32,
         unit=(" parameters", " 个参数"),

@@ -20,7 +20,7 @@ def _compressed() -> list[Case]:
             hint=(
                 "Item 0 is crows: row r has the places crows[r] to crows[r + 1]. Item 1 has the columns row by row. Item 3 is the "
                 "order: entry 1 is in row 0, so it is first.",
-                "第 0 项是 crows，第 1 项是逐行的列号，第 3 项是次序：第 1 个元素在第 0 行，所以排在最前。",
+                "第 0 项是 crows：第 r 行占位置 crows[r] 到 crows[r + 1]（不含后者）。第 1 项是逐行的列号。第 3 项是次序：元素 1 在第 0 行，所以排在最前。",
             ),
         ),
         Case(
@@ -31,7 +31,7 @@ def _compressed() -> list[Case]:
             hint=(
                 "Row 0 has one entry and row 1 has two: their cumulative sum is 0, 1, 3. Each entry takes the next free place "
                 "of its row, and the free place moves on by one.",
-                "第 0 行一个，第 1 行两个，累加得 0, 1, 3。每个元素占用本行的下一个空位，空位随即后移。",
+                "第 0 行有一个元素，第 1 行有两个，累加得 0、1、3。每个元素占用本行的下一个空位，空位随即后移一位。",
             ),
         ),
     ]
@@ -53,7 +53,7 @@ def _times() -> list[Case]:
             hint=(
                 "Row 1 has the entries 1 to 3 (without 3): 1 times row 0 of x plus 3 times row 2 of x. A row of out "
                 "starts at zero, whatever it held before.",
-                "第 1 行的元素编号为 1 和 2：x 的第 0 行乘 1，加上第 2 行乘 3。out 的每一行先清零。",
+                "第 1 行有元素 1 和 2：1 乘 x 的第 0 行，加上 3 乘 x 的第 2 行。不论原来存着什么，out 的每一行都从零开始。",
             ),
         ),
         Case(
@@ -61,7 +61,7 @@ def _times() -> list[Case]:
             driver="rows_times",
             args=(np.arange(4, dtype=I), np.arange(3, dtype=I), np.ones(3, F), x),
             expected=x,
-            hint=("Entry e is in column cols[e]: it takes row cols[e] of x.", "元素 e 取 x 的第 cols[e] 行。"),
+            hint=("Entry e is in column cols[e]: it takes row cols[e] of x.", "元素 e 在第 cols[e] 列：取 x 的第 cols[e] 行。"),
         ),
     ]  # fmt: skip
 
@@ -77,7 +77,7 @@ def _sampled() -> list[Case]:
             expected=np.array([2.0, 3.0, 70.0]),
             hint=(
                 "Entry 2 is in row 1 and column 2: row 1 of x times row 2 of y, 3 * 10 + 4 * 10.",
-                "元素 2 在第 1 行第 2 列：x 的第 1 行与 y 的第 2 行的内积。",
+                "元素 2 在第 1 行第 2 列：x 的第 1 行与 y 的第 2 行的内积，3 * 10 + 4 * 10。",
             ),
         ),
         Case(
@@ -104,7 +104,7 @@ def _product() -> list[Case]:
             hint=(
                 "Item 1[0] is the gradient of the values: for the entry in row r and column c, row r of g times row c of x. Item "
                 "1[1] is that of x: the transposed matrix times g.",
-                "第 1[0] 项是元素值的梯度：g 的第 r 行与 x 的第 c 行的内积。第 1[1] 项是 x 的梯度：转置矩阵乘 g。",
+                "第 1[0] 项是元素值的梯度：第 r 行第 c 列的元素，梯度是 g 的第 r 行与 x 的第 c 行的内积。第 1[1] 项是 x 的梯度：转置矩阵乘 g。",
             ),
         ),
         Case(
@@ -136,7 +136,7 @@ def _near() -> list[Case]:
             hint=(
                 "An array of int32, a row for each offset, a column for each entry. Offset (0, 0, -1), entry 1: at x - 1 is entry "
                 "0. Entry 3 has no neighbour: -1.",
-                "表的每一行对应一个偏移，每一列对应一个元素。偏移 (0, 0, -1) 处，元素 1 的邻居是元素 0；元素 3 没有邻居，记 -1。",
+                "一个 int32 数组，每个偏移一行，每个元素一列。偏移 (0, 0, -1)，元素 1：x - 1 处是元素 0。元素 3 没有邻居：-1。",
             ),
             dtype="int32",
         ),
@@ -306,7 +306,7 @@ PREDICTIONS = (
             "independent, so 28 cubed. 27 for each voxel would be 27,000: the surface has fewer.",
             "沿一个轴，一排 10 个体素中，8 个有三个邻居，2 个有两个（都算上自己）：共 28。"
             "三个轴相互独立，所以是 28 的立方。若每个体素 27 个，就是 27,000："
-            "表面上的体素要少一些。",
+            "表面上的体素邻居少一些。",
         ),
         tolerance=0.001,
     ),

@@ -20,7 +20,7 @@ def _unbroadcast() -> list[Case]:
             driver="call",
             args=(gradient, (2, 3)),
             expected=gradient,
-            hint=("The shapes are equal: the gradient stays as it is.", "形状相同，梯度不变。"),
+            hint=("The shapes are equal: the gradient stays as it is.", "形状相同：梯度保持不变。"),
         ),
         Case(
             name=("a row of shape [3] repeated over 2 rows", "形状 [3] 的一行重复成 2 行"),
@@ -29,7 +29,7 @@ def _unbroadcast() -> list[Case]:
             expected=np.array([5.0, 7.0, 9.0]),
             hint=(
                 "Each element was used once in every row: its gradients from all rows add up.",
-                "每个元素在各行都用了一次：各行的梯度要相加。",
+                "每个元素在各行都用了一次：来自各行的梯度要相加。",
             ),
         ),
         Case(
@@ -57,7 +57,7 @@ def _unbroadcast() -> list[Case]:
             hint=(
                 "In a second derivative the gradient is a Tensor. Use methods that buffers and Tensors share: .sum(axis=..., "
                 "keepdim=True), .reshape, .ndim, .shape.",
-                "求二阶导数时梯度是 Tensor：请用缓冲区和 Tensor 共有的方法。",
+                "求二阶导数时，梯度是 Tensor。请用缓冲区和 Tensor 共有的方法：.sum(axis=..., keepdim=True)、.reshape、.ndim、.shape。",
             ),
         ),
     ]
@@ -73,17 +73,17 @@ def _multiply() -> list[Case]:
             expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
             hint=(
                 "If x grows by a little, x * y grows by y times as much.",
-                "x 增加一点，x*y 增加 y 倍那么多。",
+                "x 增加一点，x * y 的增量就是它的 y 倍。",
             ),
         ),
         Case(
-            name=("the library's tape multiplies with it", "库的磁带用它相乘"),
+            name=("the library's tape multiplies with it", "库的磁带用它做乘法"),
             driver="gradient",
             args=([x, y], ONES(3, np.float32)),
             expected=(np.array([10.0, 40.0, 90.0]), [y, x]),
             hint=(
                 "The pullback returns a tuple with one gradient for each input, in the order x, y.",
-                "拉回函数返回一个元组，每个输入一个梯度，顺序为 x、y。",
+                "拉回函数返回一个元组，每个输入一个梯度，次序为 x、y。",
             ),
         ),
     ]
@@ -141,13 +141,16 @@ def _order() -> list[Case]:
             [[1, 2], [3, None], [3], [None, None]],
             (
                 "Node 3 gets gradients from 1 and from 2: it is listed once, after both.",
-                "节点 3 只出现一次，在 1 和 2 之后。",
+                "节点 3 从 1 和 2 得到梯度：它只列一次，排在两者之后。",
             ),
         ),
         _order_case(
             ("the same parent twice, as in x * x", "同一个父节点出现两次，如 x * x"),
             [[1, 1], [None]],
-            ("A node can be the parent of both inputs; it is visited once.", "同一节点只访问一次。"),
+            (
+                "A node can be the parent of both inputs; it is visited once.",
+                "一个节点可以同时是两个输入的父节点；它只访问一次。",
+            ),
         ),
     ]
 
@@ -201,7 +204,7 @@ LESSONS = (
         hints=(
             (
                 "A node may pass its gradient on only when all parts of it have arrived. Which nodes must come before it?",
-                "一个节点要等它的梯度全部到齐，才能继续往下传。哪些节点必须排在它前面？",
+                "一个节点要等它的梯度全部到齐，才能继续传下去。哪些节点必须排在它前面？",
             ),
             (
                 "Search depth first: append a node to a list after all of its parents are done. Reversed, "

@@ -21,7 +21,7 @@ def _sgd() -> list[Case]:
             expected=[[np.array([-1.0, 3.0])]],
             hint=(
                 "1 - 0.5 * 4 and 2 - 0.5 * (-2), written into the memory of the parameter (sub_ or [...] =).",
-                "结果要原地写入参数的内存（sub_ 或 [...] =）。",
+                "1 - 0.5 * 4 和 2 - 0.5 * (-2)，写入参数自己的内存（用 sub_ 或 [...] =）。",
             ),
         ),
         Case(
@@ -59,9 +59,9 @@ def _adam() -> list[Case]:
             ),
             expected=[[np.array([0.9, 1.1])], [np.array([0.025, -0.4])], [np.array([0.000625, 0.16])]],
             hint=(
-                "In its first step Adam moves by lr in the direction of the sign, however large the gradient is. The moments "
+                "In its first step Adam moves by lr against the sign of the gradient, however large the gradient is. The moments "
                 "are needed in the next step: update them in place.",
-                "第一步只看梯度的符号，步长为 lr；两个矩要原地更新。",
+                "第一步中，不论梯度多大，Adam 都逆着梯度的符号移动 lr。下一步还要用到两个矩：请原地更新。",
             ),
         ),
         Case(
@@ -86,7 +86,7 @@ def _adam() -> list[Case]:
             ],
             hint=(
                 "The correction depends on the step: divide by 1 - beta1**step and 1 - beta2**step.",
-                "修正与步数有关：分别除以 1 - beta1**step 和 1 - beta2**step。",
+                "修正取决于步数：分别除以 1 - beta1**step 和 1 - beta2**step。",
             ),
         ),
     ]
@@ -96,7 +96,7 @@ def _epoch() -> list[Case]:
     x, y = np.array([[1.0], [2.0]], F), np.array([[2.0], [4.0]], F)
     return [
         Case(
-            name=("one batch of two points on the line y = 2 x", "直线 y = 2x 上两个点的一批"),
+            name=("one batch of two points on the line y = 2 x", "一批：直线 y = 2 x 上的两个点"),
             driver="epoch",
             args=(np.zeros((1, 1), F), np.zeros(1, F), [(x, y)], 0.1),
             expected={
@@ -109,7 +109,7 @@ def _epoch() -> list[Case]:
             hint=(
                 "The line starts flat at zero, so the loss is (2*2 + 4*4) / 2 = 10. One step later the weight is 1 and the "
                 "bias 0.6. after_batch gets the loss, the outputs and the list of labels of this batch.",
-                "起始损失为 10；走一步后权重为 1，偏置为 0.6。",
+                "直线开始时是平的，恒为零，所以损失是 (2*2 + 4*4) / 2 = 10。走一步后，权重为 1，偏置为 0.6。after_batch 得到损失、输出和这一批的标签列表。",
             ),
         ),
     ]
@@ -146,7 +146,7 @@ LESSONS = (
                 "moment: beta1 * moment + (1 - beta1) * gradient; variance the same with beta2 and gradient squared. Both "
                 "start at zero, so early averages are too small: divide by 1 - beta1**step, 1 - beta2**step.",
                 "一阶矩：beta1 * moment + (1 - beta1) * gradient；"
-                "方差同理，用 beta2 和梯度的平方。两者都从零开始，所以起初偏小：分别除以 1 - "
+                "二阶矩（variance）同理，用 beta2 和梯度的平方。两者都从零开始，所以起初偏小：分别除以 1 - "
                 "beta1**step 和 1 - beta2**step。",
             ),
             (
@@ -154,7 +154,7 @@ LESSONS = (
                 "divided by (the square root of the corrected variance, plus epsilon).",
                 "原地修改：`moment.mul_(beta1).add_(gradient, "
                 "alpha=1 - beta1)`。这一步是 lr 乘修正后的一阶矩，"
-                "再除以（修正后方差的平方根加 epsilon）。",
+                "再除以（修正后二阶矩的平方根加 epsilon）。",
             ),
         ),
         cases=_adam,
@@ -176,7 +176,7 @@ LESSONS = (
                 "In order: call the network, call the loss function, backward on the loss, step of the optimizer, clear_grad of "
                 "the optimizer, after_batch with (loss, outputs, labels).",
                 "依次是：调用网络，调用损失函数，从损失反向传播，优化器走一步，优化器的 "
-                "clear_grad，最后以（损失、输出、标签）调用 after_batch。",
+                "clear_grad，最后用 (loss, outputs, labels) 调用 after_batch。",
             ),
         ),
         cases=_epoch,
