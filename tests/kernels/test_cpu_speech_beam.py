@@ -56,7 +56,7 @@ def test_shared_node_path_and_collect() -> None:
     tokens, frames = kernels.path(tree, 7)
     assert tokens.tolist() == [11, 12, 14, 17] and frames.tolist() == [1, 2, 4, 7]
     kernels.collect(beam, tree, 2)
-    assert beam.count[1] == 5 and tree.parent[:5].tolist() == [-1, 0, 0, 1, 2]
+    assert beam.counts[1] == 5 and tree.parent[:5].tolist() == [-1, 0, 0, 1, 2]
     assert tree.token[:5].tolist() == [12, 13, 14, 15, 17] and beam.node.tolist() == [4, 3]
     assert kernels.path(tree, 4)[0].tolist() == [14, 17] and tree.bonus[:5].tolist() == [2, 3, 4, 5, 7]
     children, at = [], tree.first_child[0]

@@ -71,12 +71,12 @@ class Fusion(NamedTuple):
 
 class Beam(NamedTuple):
     """The hypotheses, best first: node int32, blank and spoken float64 (log probability of the paths that
-    end with a blank, and with the last token). count: int64 [3], hypotheses, nodes, frames."""
+    end with a blank, and with the last token). counts: int64 [3], hypotheses, nodes, frames."""
 
     node: np.ndarray
     blank: np.ndarray
     spoken: np.ndarray
-    count: np.ndarray
+    counts: np.ndarray
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -204,14 +204,14 @@ def _settle(beam, tree, last):
     while at != 0 and tree.frame[at] > last:
         at = tree.parent[at]
     kept = 0
-    for i in range(beam.count[0]):
+    for i in range(beam.counts[0]):
         node = beam.node[i]
         while node > at:
             node = tree.parent[node]
         if node == at:
             beam.node[kept], beam.blank[kept], beam.spoken[kept] = beam.node[i], beam.blank[i], beam.spoken[i]
             kept += 1
-    beam.count[0] = kept
+    beam.counts[0] = kept
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -221,7 +221,7 @@ def _stay(row, blank, beam, tree, total, stay_blank, stay_spoken, above, longer)
     total: before it. above: the hypothesis that is one token shorter, or NONE. longer: whether there is one
     that is longer by a token.
     """
-    count = beam.count[0]
+    count = beam.counts[0]
     for i in range(count):
         here = beam.node[i]
         total[i] = log_sum(beam.blank[i], beam.spoken[i])
@@ -259,7 +259,7 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, least, history):
     total, longer = np.empty(size), np.empty(size, np.bool_)
     for t in range(begin, logs.shape[0]):
         row = logs[t]
-        count, nodes = beam.count[0], beam.count[1]
+        count, nodes = beam.counts[0], beam.counts[1]
         if nodes + size > tree.parent.size:
             return t, FULL
         _stay(row, blank, beam, tree, total, stay_blank, stay_spoken, above, longer)
@@ -308,14 +308,14 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, least, history):
                 node[r], blanks[r], spokens[r] = beam.node[i], stay_blank[i], stay_spoken[i]
             else:
                 same = token == tree.token[beam.node[i]]
-                node[r], nodes = _node_for(tree, fusion, beam.node[i], token, nodes, beam.count[2])
+                node[r], nodes = _node_for(tree, fusion, beam.node[i], token, nodes, beam.counts[2])
                 blanks[r], spokens[r] = -np.inf, (beam.blank[i] if same else total[i]) + row[token]
         beam.node[:ranked], beam.blank[:ranked], beam.spoken[:ranked] = (
             node[:ranked], blanks[:ranked], spokens[:ranked],
         )  # fmt: skip
-        beam.count[0], beam.count[1], beam.count[2] = ranked, nodes, beam.count[2] + 1
-        if beam.count[2] % SETTLED_EVERY == 0:  # counted from the first frame: pieces make no difference
-            _settle(beam, tree, beam.count[2] - history)
+        beam.counts[0], beam.counts[1], beam.counts[2] = ranked, nodes, beam.counts[2] + 1
+        if beam.counts[2] % SETTLED_EVERY == 0:  # counted from the first frame: pieces make no difference
+            _settle(beam, tree, beam.counts[2] - history)
     return logs.shape[0], 0
 
 
@@ -323,8 +323,8 @@ def search(logs, begin, blank, beam, tree, fusion, most_tokens, least, history):
 def final_scores(beam, tree, fusion, end):
     """[hypotheses, 2]: the scores at the end, with the last word and the end of the sentence (its word id,
     or NONE) and without hot words that broke off, and the log probabilities alone."""
-    found = np.empty((beam.count[0], 2))
-    for i in range(beam.count[0]):
+    found = np.empty((beam.counts[0], 2))
+    for i in range(beam.counts[0]):
         here = beam.node[i]
         found[i, 1] = log_sum(beam.blank[i], beam.spoken[i])
         found[i, 0] = found[i, 1] + tree.bonus[here] - fusion.hot.backoff[tree.hot[here]]
@@ -356,7 +356,7 @@ def shared_node(beam, tree):
     """The deepest node that every hypothesis goes through. Parents have smaller numbers than their
     children."""
     at = beam.node[0]
-    for i in range(1, beam.count[0]):
+    for i in range(1, beam.counts[0]):
         other = beam.node[i]
         while at != other:
             if at > other:
@@ -370,9 +370,9 @@ def shared_node(beam, tree):
 def collect(beam, tree, root):
     """Keep only `root` and the nodes between it and a hypothesis; they move to the front, and root becomes
     node 0."""
-    nodes = beam.count[1]
+    nodes = beam.counts[1]
     place = np.full(nodes, np.int32(NONE))
-    for i in range(beam.count[0]):
+    for i in range(beam.counts[0]):
         at = beam.node[i]
         while at != root and place[at] == NONE:
             place[at], at = 0, tree.parent[at]
@@ -390,18 +390,19 @@ def collect(beam, tree, root):
         if up != NONE:
             tree.next_sibling[kept], tree.first_child[up] = tree.first_child[up], kept
         kept += 1
-    for i in range(beam.count[0]):
+    for i in range(beam.counts[0]):
         beam.node[i] = place[beam.node[i]]
-    beam.count[1] = kept
+    beam.counts[1] = kept
 
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop."""
-    nothing = Trie(np.ones(2, np.int32), *(np.zeros(1, np.int32) for _ in range(3)), np.zeros(1), np.zeros(1))
+    one = np.zeros(1, np.int32)
+    nothing = Trie(np.ones(2, np.int32), one, one, one, np.zeros(1), np.zeros(1))
     none, two = np.zeros(0, np.int32), np.zeros(2, np.int32)
     fusion = Fusion(0, nothing, 1, 0.0, 0.0, 0, two, nothing, np.zeros(3, np.int32), none, two, nothing, 0.0)
     for kind in (np.float32, np.float64):
-        tree = Tree(*(np.full(8, NONE, np.int32) for _ in range(8)), np.zeros(8))
+        tree = Tree._make([*(np.full(8, NONE, np.int32) for _ in range(8)), np.zeros(8)])
         beam = Beam(np.zeros(2, np.int32), np.zeros(2), np.full(2, -np.inf), np.array([1, 1, 0]))
         tree.context[0] = tree.hot[0] = tree.spelled[0] = 0
         search(np.full((2, 2), -0.7, kind), 0, 0, beam, tree, fusion, 2, -np.inf, 9)

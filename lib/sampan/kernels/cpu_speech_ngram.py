@@ -84,8 +84,7 @@ def grouped(parents: np.ndarray, words: np.ndarray, first: int, nodes: int) -> t
 
 def warm_up() -> None:
     """Compile (or load from the cache) every loop, in both forms."""
-    trie = Trie(
-        np.array([1, 2, 2], np.int32), *(np.zeros(2, np.int32) for _ in range(3)), np.zeros(2), np.zeros(2)
-    )
+    none = np.zeros(2, np.int32)
+    trie = Trie(np.array([1, 2, 2], np.int32), none, none, none, np.zeros(2), np.zeros(2))
     for _ in in_both_forms():
         score_sentences(trie, 1, np.array([0, 1]), np.zeros(1, np.int32), 0)

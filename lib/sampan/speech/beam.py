@@ -84,7 +84,7 @@ class PrefixBeam:
     @property
     def frames(self) -> int:
         """The number of frames so far."""
-        return int(self._beam.count[2])
+        return int(self._beam.counts[2])
 
     def feed(self, log_probs: Any) -> None:
         """Read log probabilities [frames, vocabulary] of the next frames, a Tensor or array.
@@ -146,7 +146,7 @@ class PrefixBeam:
         root = kernels.shared_node(self._beam, self._tree)
         self._settled += kernels.beam_path(self._tree, root)[0].tolist()
         kernels.collect(self._beam, self._tree, root)
-        if 2 * self._beam.count[1] > self._tree.parent.size:
+        if 2 * self._beam.counts[1] > self._tree.parent.size:
             self._tree = kernels.Tree(*(np.concatenate([each, np.zeros_like(each)]) for each in self._tree))
 
 
