@@ -37,7 +37,11 @@ WITH_PARAMETERS = [
 
 @pytest.mark.parametrize("length", [2, 3, 16, 17])
 @pytest.mark.parametrize("periodic", [True, False])
-@pytest.mark.parametrize("window, expected", [*NAMED.items(), *WITH_PARAMETERS], ids=str)
+@pytest.mark.parametrize(
+    "window, expected",
+    [*NAMED.items(), *WITH_PARAMETERS],
+    ids=lambda value: "scipy" if callable(value) else str(value),
+)
 def test_values_are_scipys(window, expected, periodic, length) -> None:
     found = speech.get_window(window, length, periodic)
     assert found.shape == [length] and found.dtype == paddle.float64

@@ -17,7 +17,9 @@ from studio.grading.desk import Job
 from studio.grading.verdict import Result, StoppedCell, Verdict, VerdictKind
 from studio.server.base import environment
 
-LESSON = Lesson("01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, 2, 4.0)
+LESSON = Lesson(
+    "01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, "en", 2, 4.0
+)
 KINDS = get_args(get_type_hints(GradingError.__init__)["kind"])
 
 
