@@ -94,8 +94,12 @@ def table(split: Split, seeds: range) -> None:
         means[groups] = float(np.mean([row["accuracy"] for row in rows]))
         cells = [f"{np.mean([r[h] for r in rows]):.4f} ± {np.std([r[h] for r in rows]):.4f}" for h in heads]
         print(f"| {' + '.join(groups)} | {len(columns(groups))} | {' | '.join(cells)} |", flush=True)
-    gain = 100 * (means[sets[-1]] - means[sets[0]])
-    print(f"\nWith the graph {gain:.1f} points more accurate than with own attributes alone.\n")
+    own, history, whole = (100 * means[groups] for groups in sets)
+    print(
+        f"\nWith the graph {whole - own:.1f} points more accurate than by counts, ages and times alone. Most of it comes from "
+        f"the earlier ratings of the two people, the edges at its ends: {history - own:.1f}. The neighbours of these two add "
+        f"{whole - history:.1f}.\n"
+    )
 
 
 def paced(detector: fraud.FraudDetector, events: list[fraud.Event]) -> dict[str, Array]:

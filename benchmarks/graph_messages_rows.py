@@ -42,7 +42,7 @@ def stepped(function: Callable[[Any], Any], values: np.ndarray, g: np.ndarray) -
 
 
 def torch_step(function: Callable[[torch.Tensor], torch.Tensor], values: np.ndarray, g: np.ndarray) -> Step:
-    x, way = torch.from_numpy(values.copy()).requires_grad_(), torch.from_numpy(g)
+    x, way = torch.tensor(values, requires_grad=True), torch.tensor(g)
     return lambda: torch.autograd.grad(function(x), x, way)[0]
 
 

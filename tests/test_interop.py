@@ -212,3 +212,19 @@ def test_dlpack_shares_memory_and_strides() -> None:
     back = torch.from_dlpack(to_dlpack(x))
     assert back.data_ptr() == source.data_ptr()
     assert from_dlpack(np.arange(3)).dtype == torch.int64
+
+
+def test_a_module_of_which_one_output_is_used() -> None:
+    class Both(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.linear(x), x * 5
+
+    layer = torch_layer(Both())
+    x = paddle.ones([1, 2])
+    x.stop_gradient = False
+    layer(x)[1].sum().backward()
+    assert x.grad.tolist() == [[5.0, 5.0]] and all(p.grad is None for p in layer.parameters())

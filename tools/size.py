@@ -30,7 +30,8 @@ MODULES = {
     "graph": ("kernels/*graph*.py", "datasets/graphs.py", "geometric/*.py", "models/fraud*.py", "models/citations.py", "models/meta_paths.py",
               "models/knowledge_graph.py", "models/light_gcn.py",
               "visual/network.py"),
-    "speech": ("kernels/*speech*.py", "audio/*.py", "audio/*/*.py", "datasets/recordings.py"),
+    "speech": ("kernels/*speech*.py", "audio/*.py", "audio/*/*.py", "datasets/recordings.py", "models/speech*.py",
+               "datasets/speech*.py"),
     "embedding": (
         "kernels/*embedding*.py", "kernels/arena.py", "row_sparse.py", "text/vocabulary.py", "text/tokenizers.py",
         "text/word*.py", "text/subwords.py", "models/recommender*.py", "models/word_char.py",
@@ -53,7 +54,7 @@ FLOORS = [
     "autograd tensor creation linalg fft signal framework tensor_extras lazy",
     "sparse graph speech embedding",
     "geometric audio models text vision datasets",
-    "serving inference distributed profiler session names",
+    "serving inference distributed session names",
     "visual learn",
 ]
 # The files of the engine: each imports only from those before it.

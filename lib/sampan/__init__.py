@@ -68,7 +68,7 @@ _install_inner()
 # fmt: off
 _LATER = (
     "amp", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "learn", "linalg",
-    "models", "profiler", "session", "signal", "sparse", "speech", "text", "vision", "visual",
+    "models", "session", "signal", "sparse", "speech", "text", "vision", "visual",
 )
 # fmt: on
 
@@ -78,6 +78,7 @@ if _TYPE_CHECKING:  # at run time by the table of `sampan.lazy`
     from .names import distribution as distribution
     from .names import hub as hub
     from .names import incubate as incubate
+    from .names import profiler as profiler
     from .names import static as static
     from .names import utils as utils
     from .names import version as version

@@ -66,6 +66,12 @@ def few_places(most: int) -> Holds:
     def fault(came: Any) -> Text | None:
         if isinstance(came, int) and 0 < came <= most:
             return None
+        if came == 0:
+            return (
+                "no place of the pool is reserved: state[0] is still 0, so no row has moved. A new row has no places: its first edge "
+                "moves it",
+                "池中没有保留任何位置：state[0] 仍为 0，没有任何行搬移过。新行没有位置：它的第一条边就要搬移",
+            )
         return (
             f"{came} places of the pool were used, at most {most} are needed",
             f"池中用了 {came} 个位置，最多需要 {most} 个",

@@ -52,7 +52,9 @@ def test_tess(data) -> None:
 
 
 def test_errors(data) -> None:
-    with pytest.raises(FileNotFoundError, match=r"there is no folder ESC-50-master in .*; unpack .*ESC-50-master\.zip"):
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no folder ESC-50-master in .*; unpack .*ESC-50-master\.zip"
+    ):
         datasets.ESC50()
     with pytest.raises(FileNotFoundError, match="TESS_Toronto"):
         datasets.TESS()
@@ -60,7 +62,7 @@ def test_errors(data) -> None:
         datasets.ESC50(split=6)
     with pytest.raises(ValueError, match="n_folds: expected an integer of at least 1, got 0"):
         datasets.TESS(n_folds=0)
-    with pytest.raises(ValueError, match="feat_type: expected one of raw, .*, got 'plp'"):
+    with pytest.raises(ValueError, match=r"feat_type: expected one of raw, .*, got 'plp'"):
         datasets.AudioClassificationDataset([], [], "plp")
     recording(data / "a.wav", 0.1)
     paddle.audio.save(str(data / "b.wav"), paddle.zeros([2, 10]), 8000)

@@ -48,10 +48,11 @@ def test_every_card_of_the_project_is_whole():
         *("cora", "citeseer", "dblp_four_area", "wn18rr", "bitcoin_otc"),
         *texts,
     }
+    sound = {"recording", "label", "speaker"}
     log = {"users", "items", "values", "times", "titles", "genres"}
     for card in known.values():
         assert card.origin == "real" and card.licence and card.source.startswith("http")
-        shapes = ({"grids", "labels", "parts"}, {"vertices", "triangles"}, log)
+        shapes = ({"grids", "labels", "parts"}, {"vertices", "triangles"}, log, sound)
         if card.layouts[0].reader in datasets.graphs.MADE:
             assert any(name.startswith("graph") for name in card.schema)
         else:

@@ -300,7 +300,7 @@ def test_memory_that_ends_in_a_removal_changes_nothing(monkeypatch):
         (lambda g: g.add_edges([0], [1]), r"add_edges: edge_feat: expected \['w'\], got \[\]"),
         (
             lambda g: g.add_edges([0], [1], edge_feat={"w": np.ones((1, 2))}),
-            r"add_edges: edge_feat: expected shape \[1\] for 'w', got \[1, 2\]",
+            r"add_edges: edge_feat: 'w': expected shape \[1\], got \[1, 2\]",
         ),
         (lambda g: g.add_edge(0, 7, w=1.0), "add_edge: expected a node of this graph, got 7"),
         (lambda g: g.add_edge(-1, 0, w=1.0), "add_edge: expected a node of this graph, got -1"),
@@ -320,12 +320,33 @@ def test_memory_that_ends_in_a_removal_changes_nothing(monkeypatch):
             lambda g: g.update_edge_feat("v", [0], [1.0]),
             r"update_edge_feat: expected one of \['w'\], got 'v'",
         ),
-        (lambda g: g.update_edge_feat("w", [0], [[1.0]]), "update_edge_feat: expected shape"),
+        (lambda g: g.update_edge_feat("w", [0], [[1.0]]), "update_edge_feat: 'w': expected shape"),
         (lambda g: g.successors([3]), "successors: nodes: expected ids from 0 to 2, got 3"),
-        (lambda g: g.add_nodes(-1), "add_nodes: expected at most"),
-        (lambda g: DynamicGraph(2, [(0, 1)], times=[1.0, 2.0]), "times: expected 1 finite numbers"),
-        (lambda g: DynamicGraph(2, [(0, 1)], times=[np.nan]), "times: expected 1 finite numbers"),
-        (lambda g: DynamicGraph(2, node_feat={"x": [1]}), r"node_feat: expected 2 rows in 'x', got 1"),
+        (lambda g: g.add_nodes(-1), "add_nodes: count: expected a whole number of at least 0"),
+        (lambda g: g.add_nodes(2**31 - 3), "add_nodes: expected at most 2147483644 nodes"),
+        (lambda g: DynamicGraph(2, [(0, 1)], times=[1.0, 2.0]), "times: expected 1 numbers, got 2"),
+        (lambda g: DynamicGraph(2, [(0, 1)], times=[np.nan]), "times: expected finite times, got nan"),
+        (
+            lambda g: DynamicGraph(2, node_feat={"x": [1]}),
+            r"node_feat: expected 2 rows in 'x', got shape \[1\]",
+        ),
+        (
+            lambda g: DynamicGraph(2, node_feat={"x": 1.0}),
+            r"node_feat: expected 2 rows in 'x', got shape \[\]",
+        ),
+        (lambda g: DynamicGraph(-1), "num_nodes: expected a whole number of at least 0, got -1"),
+        (lambda g: DynamicGraph(2**31), "num_nodes: expected at most 2147483647, got 2147483648"),
+        (lambda g: g.has_edge(0, 99), "has_edge: expected ids from 0 to 2, got 99"),
+        (
+            lambda g: g.remove_edges([0], [1], edges=[0]),
+            "remove_edges: expected sources and targets, or edges",
+        ),
+        (lambda g: g.remove_edges(), "remove_edges: expected sources and targets, or edges"),
+        (lambda g: g.edge_feat("v", [0]), r"edge_feat: expected one of \['w'\], got 'v'"),
+        (
+            lambda g: g.successors([0], before=1.0),
+            "successors: expected edges with times for after and before",
+        ),
     ],
 )
 def test_bad_input_changes_nothing(call, text):
@@ -334,3 +355,96 @@ def test_bad_input_changes_nothing(call, text):
     with pytest.raises(ValueError, match=text):
         call(graph)
     assert content(graph) == turned(graph) == {0: (0, 1)} and graph.num_edges == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda g: g.add_edge(0.5, 1, 1.0, w=1),
+            TypeError,
+            "add_edge: expected a node of this graph, got 0.5",
+        ),
+        (
+            lambda g: g.add_edge(True, 1, 1.0, w=1),
+            TypeError,
+            "add_edge: expected a node of this graph, got True",
+        ),
+        (
+            lambda g: g.add_edge(0, 1, np.nan, w=1),
+            ValueError,
+            "add_edge: time: expected a finite number, got nan",
+        ),
+        (
+            lambda g: g.add_edge(0, 1, np.inf, w=1),
+            ValueError,
+            "add_edge: time: expected a finite number, got inf",
+        ),
+        (lambda g: g.add_edge(0, 1, "1", w=1), TypeError, "add_edge: time: expected a number, got '1'"),
+        (lambda g: g.add_edge(0, 1, 1.0, w=1.5), TypeError, "add_edge: edge_feat: 'w': expected dtype int8"),
+        (lambda g: g.add_edges([0], [1], ["1"], {"w": [1]}), TypeError, "add_edges: times: expected numbers"),
+        (lambda g: g.add_edges([0], [1], [1.0], {"w": [np.nan]}), TypeError, "'w': expected dtype int8"),
+        (
+            lambda g: g.add_edges([0], [1], [1.0], {"w": [300]}),
+            ValueError,
+            "'w': expected values that fit int8",
+        ),
+        (
+            lambda g: g.update_edge_feat("w", [0], [1.5]),
+            TypeError,
+            "update_edge_feat: 'w': expected dtype int8",
+        ),
+        (lambda g: g.update_edge_feat("w", [0], [-129]), ValueError, "expected values that fit int8"),
+        (lambda g: g.add_nodes(1.5), TypeError, "add_nodes: count: expected a whole number"),
+        (lambda g: g.has_node(0.5), TypeError, "has_node: expected a whole number"),
+        (lambda g: g.remove_edge(0.5, 1), TypeError, "remove_edge: expected a node of this graph, got 0.5"),
+        (
+            lambda g: g.remove_edges_before(np.nan),
+            ValueError,
+            "remove_edges_before: time: expected a number, got nan",
+        ),
+        (lambda g: g.successors([0], after="a"), TypeError, "successors: after: expected a number, got 'a'"),
+        (lambda g: g.predecessors([0], before=np.nan), ValueError, "predecessors: before: expected a number"),
+        (lambda g: DynamicGraph(np.nan), TypeError, "DynamicGraph: num_nodes: expected a whole number"),
+    ],
+)
+def test_what_no_dtype_holds_is_refused_and_changes_nothing(call, error, text):
+    node_feat = {"x": np.zeros(3, np.float32)}
+    graph = DynamicGraph(3, [(0, 1)], [1.0], node_feat, {"w": np.array([1], np.int8)})
+    with pytest.raises(error, match=text):
+        call(graph)
+    assert content(graph) == turned(graph) == {0: (0, 1)} and graph.edge_feat("w", [0]).tolist() == [1]
+    assert graph.add_edge(1, 2, 2.0, w=2) == 1  # no number was lost
+
+
+def test_queries_of_a_window_are_those_of_networkx():
+    rng = np.random.default_rng(0)
+    pairs, times = rng.integers(0, 8, (200, 2)), rng.integers(0, 20, 200).astype(float)
+    graph, oracle = DynamicGraph(8, pairs, times), nx.MultiDiGraph()
+    oracle.add_nodes_from(range(8))
+    for number, ((a, b), time) in enumerate(zip(pairs.tolist(), times.tolist(), strict=True)):
+        oracle.add_edge(a, b, number, time=time)
+    snapshot = graph.snapshot()
+    graph.remove_edges_before(10.0)
+    every = list(range(8))
+    for view, first in ((snapshot, 0), (graph, 10)):
+        for after, before in (
+            (None, None),
+            (5.0, None),
+            (None, 12),
+            (5, 12.5),
+            (12.0, 12.0),
+            (-np.inf, np.inf),
+        ):
+            low, high = (-1 if after is None else after), (99 if before is None else before)
+            kept = {
+                (a, b, n)
+                for a, b, n, t in oracle.edges(keys=True, data="time")
+                if low <= t < high and t >= first
+            }
+            for turned_, read in ((False, view.successors), (True, view.predecessors)):
+                others, edges, counts = read(every, after=after, before=before)
+                rows = np.repeat(every, counts)
+                pairs_found = (others, rows) if turned_ else (rows, others)
+                assert set(zip(*(part.tolist() for part in (*pairs_found, edges)), strict=True)) == kept
+            assert view.to_graph(after, before).num_edges == len(kept)

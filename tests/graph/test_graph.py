@@ -134,7 +134,14 @@ def test_what_was_passed_in_may_be_overwritten():
         ),
         ({"edges": [(0, -1)]}, ValueError, "targets: expected ids from 0 to 0, got -1"),
         ({"edges": [(0, 1.5)]}, TypeError, "expected whole numbers, got dtype float64"),
-        ({"edges": [1, 2, 3]}, ValueError, r"expected pairs \(source, target\).*got shape \[3\]"),
+        ({"edges": [1, 2, 3]}, ValueError, r"expected pairs \(source, target\).*got list of shape \[3\]"),
+        ({"edges": [(0, 1), (2,)]}, ValueError, "expected pairs .*got lists of different lengths"),
+        ({"edges": zip([0], [1], strict=True)}, ValueError, r"expected pairs .*got zip of shape \[\]"),
+        ({"edges": [(0, float("nan"))]}, TypeError, "sources: expected whole numbers, got dtype float64"),
+        ({"edges": [("a", "b")]}, TypeError, "sources: expected whole numbers, got dtype <U1"),
+        ({"edges": [(0, 1)], "num_nodes": 2.7}, TypeError, "num_nodes: expected a whole number .*got 2.7"),
+        ({"edges": [(0, 1)], "num_nodes": -1}, ValueError, "num_nodes: expected a whole number .*got -1"),
+        ({"edges": [(0, 1)], "node_feat": [1, 2]}, TypeError, "node_feat: expected a dictionary .*got list"),
         (
             {"edges": [(0, 1)], "node_feat": {"x": np.ones(3)}},
             ValueError,
@@ -152,6 +159,27 @@ def test_what_was_passed_in_may_be_overwritten():
 def test_bad_input(given, error, text):
     with pytest.raises(error, match=f"^Graph: .*{text}"):
         Graph(**given)
+
+
+def test_features_of_another_length_cannot_be_sent():
+    graph = Graph([(0, 1), (1, 2), (2, 2)], 4)
+    with pytest.raises(
+        ValueError, match=r"send_recv: feature: expected 4 rows, one for each node, got shape \[3, 2\]"
+    ):
+        graph.send_recv(paddle.ones([3, 2]))
+    with pytest.raises(TypeError, match="send_recv: feature: expected a Tensor, got ndarray"):
+        graph.send_recv(np.ones((4, 2), np.float32))
+    assert graph.send_recv(paddle.ones([3, 2]), out_size=5).tolist() == [
+        [0, 0],
+        [1, 1],
+        [2, 2],
+        [0, 0],
+        [0, 0],
+    ]
+    with pytest.raises(
+        ValueError, match="node_batch_iter: batch_size: expected a whole number of at least 1"
+    ):
+        next(graph.node_batch_iter(0))
 
 
 def test_several_graphs_as_one():

@@ -102,9 +102,26 @@ def test_bad_input(given, text):
         made(**given)
 
 
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"node_types": ["Author"]}, "node_types: expected a dictionary, got list"),
+        ({"edge_types": [(0, 1)]}, "edge_types: expected a dictionary, got list"),
+        ({"meta_paths": "APA"}, "meta_paths: expected a list of paths, each a list of names, got 'APA'"),
+        ({"meta_paths": ["Author", "writes", "Paper"]}, "meta_paths: expected a list of paths"),
+        ({"node_feat": {"Author": np.ones(3)}}, "node_feat: Author: expected a dictionary .* got ndarray"),
+    ],
+)
+def test_arguments_of_another_type(given, text):
+    with pytest.raises(TypeError, match=f"^HeteroGraph: {text}"):
+        made(**given)
+
+
 def test_an_unknown_relation_is_a_key_error():
     with pytest.raises(KeyError, match="expected a relation of one edge type, got 'reads'"):
         made()["reads"]
+    with pytest.raises(KeyError, match=r"expected an edge type of .* got .*'reads'"):
+        made()["Author", "reads", "Paper"]
 
 
 def test_all_types_in_one_graph():

@@ -138,6 +138,16 @@ def test_messages_of_whole_numbers_and_none():
         assert receive(x, Graph([], 3), reduce_op).tolist() == [[0]] * 3
 
 
+def test_a_mean_of_joined_whole_numbers_is_truncated_once():
+    x, y = paddle.to_tensor([[3], [0]]), paddle.to_tensor([[1], [1], [0]])
+    ends = paddle.to_tensor([0, 0, 1]), paddle.to_tensor([0, 0, 0])
+    made = paddle.geometric.send_ue_recv(x, y, *ends, "add", "mean")
+    assert made.tolist() == [
+        [2],
+        [0],
+    ]  # PaddlePaddle 3.3.1: (4 + 4 + 0) / 3; not 6 / 3 + 2 / 3, each truncated
+
+
 def test_wrong_arguments_are_refused():
     graph, x = Graph(ends(), NODES), paddle.ones([NODES, 3])
     with pytest.raises(

@@ -1,3 +1,4 @@
+import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -62,3 +63,30 @@ def test_leaving_the_loop_ends_the_thread() -> None:
         if item == 3:
             break
     assert threads() == 0
+
+
+def test_the_thread_may_collect_a_cycle_with_its_own_iterator() -> None:
+    collect = threading.Event()
+
+    class Holder:
+        found: Iterator[int]
+
+    def items() -> Iterator[int]:
+        yield 1
+        collect.wait(10)
+        gc.collect()  # in the thread
+        yield 2
+
+    holder = Holder()
+    holder.found = prefetched(items(), 2)
+    holder.cycle = holder  # type: ignore[attr-defined]
+    assert next(holder.found) == 1
+    thread = next(thread for thread in threading.enumerate() if thread.name == "sampan prefetch")
+    gc.disable()
+    try:
+        del holder
+        collect.set()
+        thread.join(10)
+    finally:
+        gc.enable()
+    assert not thread.is_alive()

@@ -57,6 +57,13 @@ def test_softmax_over_the_edges_of_a_graph_in_any_order():
         )
 
 
+def test_ids_may_be_a_column():
+    data, ids = paddle.to_tensor([[1.0], [2.0], [4.0]]), paddle.to_tensor([[0], [0], [1]])
+    assert geometric.segment_sum(data, ids).tolist() == [[3.0], [4.0]]
+    with pytest.raises(ValueError, match=r"got \[3, 2\]"):
+        geometric.segment_sum(data, paddle.to_tensor([[0, 0], [0, 0], [1, 1]]))
+
+
 @pytest.mark.parametrize(
     ("ids", "error", "text"),
     [

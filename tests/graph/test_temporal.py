@@ -119,6 +119,13 @@ def test_wrong_times(times: list[float], text: str) -> None:
         Timeline(GRAPH, times)
 
 
+@pytest.mark.parametrize("window", [10**30, float("inf")])
+def test_a_window_longer_than_all_times_takes_the_whole_past(window: float) -> None:
+    past = Timeline(Graph([(1, 0), (2, 0)], 3), [-(2**63), 5])
+    assert past.sample([0], [7], [-1], window=window).times.tolist() == [7, -(2**63), 5]
+    assert past.sample([0], [-(2**63) + 5], [-1], window=10).times.tolist() == [-(2**63) + 5, -(2**63)]
+
+
 def test_wrong_questions() -> None:
     past = Timeline(GRAPH, TIMES)
     with pytest.raises(ValueError, match="one for each of 2 seeds, got 3"):

@@ -85,6 +85,19 @@ def test_rows_of_large_buffers_begin_where_a_line_of_the_caches_does():
         assert float(buffer.fill_(3.0).min()) == 3.0
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool", "uint16", "complex64"])
+def test_an_array_copy_is_numpys_and_a_large_one_is_aligned(dtype):
+    values = np.arange(6_000_000).reshape(2_000, 3_000).astype(dtype)
+    values.flags.writeable = False
+    for array in (values, values.T, values[::-1], values[:3, :3]):
+        copy = arena.array_copy(array)
+        assert copy.dtype == array.dtype and copy.flags.c_contiguous and copy.flags.writeable
+        assert (copy == array).all() and not np.shares_memory(copy, array)
+        assert copy.nbytes < arena.LENT_FROM or copy.ctypes.data % 64 == 0
+    kept = arena.array_copy(np.full(600_000, None))
+    assert kept.dtype == object and kept[-1] is None
+
+
 def test_more_than_any_machine_has_is_refused_and_not_promised():
     for take in (arena.lent, lambda *asked: arena.empty(*asked, CPU)):
         with pytest.raises(MemoryError, match="could not be had"):

@@ -54,3 +54,11 @@ assert sampan.kernels.sparse is sys.modules["sampan.kernels.sparse"]
 def test_work_on_the_cpu_loads_no_kernel_of_a_gpu():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shape", [5, (2, 3), (2_000_003,), (1_000, 2_001), 2_000_003])
+def test_empty_is_of_the_shape_and_dtype_however_large(shape):
+    for like, kind, dtype in ((np.ones(1, np.float32), "", "float32"), (None, "int32", "int32")):
+        made = device.empty(shape, like, kind)
+        made[...] = 3
+        assert made.shape == np.empty(shape).shape and made.dtype == dtype and (made == 3).all()

@@ -122,7 +122,7 @@ PLACES = {
 MOVED = {
     "base": "names.base", "compat": "names.compat", "device": "names.device", "distribution": "names.distribution",
     "hub": "names.hub", "incubate": "names.incubate", "nn.functional.flash_attention": "names.flash_attention",
-    "nn.functional.ranking": "names.losses", "optimizer.lbfgs": "names.lbfgs", "static": "names.static",
+    "nn.functional.ranking": "names.losses", "optimizer.lbfgs": "names.lbfgs", "profiler": "names.profiler", "static": "names.static",
     "text.datasets": "names.text_datasets", "utils": "names.utils", "version": "names.version",
     "vision.datasets": "names.vision_datasets", "vision.ops": "names.vision_ops",
 }  # fmt: skip

@@ -22,12 +22,13 @@ from .download import Progress, fetch, print_progress
 from .graphs import GraphSet, load_graph
 from .interactions import Ratings, load_ratings
 from .labelled_texts import LabelledTexts, Texts, load_texts
+from .recordings import load_recordings
 
 # fmt: off
 __all__ = [
     "Bundle", "Card", "File", "GraphSet", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts",
     "available", "card", "cards", "interactions", "load", "load_corpus", "load_graph", "load_ratings",
-    "load_text", "load_texts", "point_clouds",
+    "load_recordings", "load_text", "load_texts", "point_clouds",
 ]
 # fmt: on
 
@@ -118,13 +119,17 @@ def load(name: str, download: bool = False, progress: Progress = print_progress)
     """
     known, layout, arrays = _arrays(name, download, progress)
     if "train_images" not in arrays:
-        shapes = {"voxels": "point_clouds.load_shapes", "meshes": "point_clouds.load_meshes"}
-        others = {"text": "load_text", "ratings": "load_ratings", **shapes}
-        others |= dict.fromkeys(graphs.MADE, "load_graph")
+        others = {
+            "text": "load_text",
+            "ratings": "load_ratings",
+            "voxels": "point_clouds.load_shapes",
+            "meshes": "point_clouds.load_meshes",
+            "digit-recordings": "load_recordings",
+            "mandarin-recordings": "load_recordings",
+        } | dict.fromkeys(graphs.MADE, "load_graph")
         way = others.get(layout.reader, "load_texts")
         raise ValueError(f"load: expected a set of images, got {name!r}, which {way}({name!r}) reads")
-    parts = [_split(known, layout, arrays, part) for part in ("train", "test")]
-    return Bundle(known, layout, *parts)
+    return Bundle(known, layout, *(_split(known, layout, arrays, part) for part in ("train", "test")))
 
 
 def load_text(name: str, download: bool = False, progress: Progress = print_progress) -> Text:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ..dtype import NAMES, as_device, as_dtype, default_dtype
+from ..kernels.arena import array_copy
 from .errors import InvalidArgument, InvalidType
 
 UNKNOWN_TO_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
@@ -36,13 +37,13 @@ def from_numbers(data: Any) -> torch.Tensor:
     """A buffer with a copy of numbers, nested lists or an array, in NumPy's dtype. Raises TypeError or
     ValueError."""
     try:
-        array = np.array(_arrays_in(data), order="C")
-        if array.dtype.name not in NAMES and array.dtype != object:
-            raise TypeError(f"its entries are {array.dtype.name}, expected one of {', '.join(NAMES)}")
+        array = array_copy(_arrays_in(data))
         if array.dtype == object and not isinstance(data, (list, tuple, np.ndarray)):
             raise TypeError("expected numbers, lists of them, an array or a Tensor")
         if array.dtype == object:
             raise ValueError("its entries are no numbers or its rows have different lengths")
+        if array.dtype.name not in NAMES:
+            raise TypeError(f"its entries are {array.dtype.name}, expected one of {', '.join(NAMES)}")
         return torch.from_numpy(array)
     except (ValueError, TypeError) as error:
         kind = InvalidType if isinstance(error, TypeError) else InvalidArgument

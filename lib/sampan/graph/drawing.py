@@ -18,7 +18,7 @@ def start(seed: int | None) -> int:
     starts."""
     if seed is None:
         return int(torch.randint(-(1 << 63), (1 << 63) - 1, ())) % (1 << 64)
-    return operator.index(seed) % (1 << 64)
+    return whole(seed, -(1 << 63), "seed: expected a whole number or None") % (1 << 64)
 
 
 def child(seed: int, number: int) -> int:
@@ -44,6 +44,18 @@ def whole(value: Any, least: int, what: str) -> int:
     if number < least:
         raise ValueError(f"{what}, got {number}")
     return number
+
+
+def moments(values: Any, what: str) -> np.ndarray:
+    """Times as a copy of our own, int64 or float64. Raises TypeError, and ValueError for what is not
+    finite."""
+    array = host(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{what}: expected numbers, got dtype {array.dtype}")
+    owned = array.astype(np.float64 if array.dtype.kind == "f" else np.int64).reshape(-1)
+    if not np.isfinite(owned).all():
+        raise ValueError(f"{what}: expected finite times, got {owned[~np.isfinite(owned)][0]}")
+    return owned
 
 
 def weighed(weights: Any, edges: int, what: str) -> np.ndarray:

@@ -10,70 +10,37 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.tensor import Tensor
 from ..kernels.cpu_graph_dynamic import mark
 from .adjacency import MOST, ids
+from .columns import Columns, array, fitted, moment
+from .drawing import moments, whole
 from .graph import Graph, edge_ends
 from .growing_rows import Compaction, GrowingRows, RowsView, Stack, _longer
 from .redo_log import RedoLog
 from .redo_records import ADD, EDGE_FEAT, GONE, NODE_FEAT, NODES, REMOVE, Schema
 from .turns import Turns
 
+Found = tuple[np.ndarray, np.ndarray, np.ndarray]  # neighbours, edges, counts
 ONE_BY_ONE = 4096  # edges that are added singly wait until there are so many, or until a query
 
 
-def _array(values: Any) -> np.ndarray:
-    return values.numpy() if isinstance(values, Tensor) else np.asarray(values)
-
-
-class Columns:
-    """Features by name, an array [slots, ...] each, which grow, and are copied before a write that a snapshot
-    would see."""
-
-    def __init__(self, given: Mapping[str, Any] | None, count: int, what: str) -> None:
-        self.what, self.arrays, self.versions = what, {}, {}
-        for name, values in (given or {}).items():
-            self.arrays[name] = _array(values).copy()
-            self.versions[name] = 0
-            if len(self.arrays[name]) != count:
-                raise ValueError(
-                    f"DynamicGraph: {what}: expected {count} rows in {name!r}, got {len(self.arrays[name])}"
-                )
-
-    def checked(self, given: Mapping[str, Any] | None, count: int, function: str) -> dict[str, np.ndarray]:
-        """Rows for each feature, of its shape and dtype."""
-        given = given or {}
-        if given.keys() != self.arrays.keys():
-            raise ValueError(
-                f"{function}: {self.what}: expected {sorted(self.arrays)}, got {sorted(map(str, given))}"
-            )
-        found = {}
-        for name, column in self.arrays.items():
-            values = _array(given[name])
-            if values.shape != (count, *column.shape[1:]):
-                raise ValueError(
-                    f"{function}: {self.what}: expected shape {[count, *column.shape[1:]]} for {name!r}, got "
-                    f"{list(values.shape)}"
-                )
-            found[name] = values.astype(column.dtype)
+def _between(
+    found: Found, times: np.ndarray | None, after: float | None, before: float | None, function: str
+) -> Found:
+    """Of rows the edges with after <= time < before; None is no bound."""
+    if after is None and before is None:
         return found
-
-    def grow(self, size: int) -> None:
-        for name, column in self.arrays.items():
-            if len(column) < size:
-                made = np.zeros((max(size, 2 * len(column)), *column.shape[1:]), column.dtype)
-                made[: len(column)] = column
-                self.arrays[name] = made
-
-    def write(self, places: Any, values: Mapping[str, np.ndarray]) -> None:
-        """To places that no snapshot sees."""
-        for name, rows in values.items():
-            self.arrays[name][places] = rows
-
-    def update(self, name: str, places: np.ndarray, values: np.ndarray, version: int, visible: int) -> None:
-        if self.versions[name] <= visible:
-            self.arrays[name], self.versions[name] = self.arrays[name].copy(), version
-        self.arrays[name][places] = values
+    if times is None:
+        raise ValueError(f"{function}: expected edges with times for after and before, got a graph without")
+    neighbours, edges, counts = found
+    at = times[edges]
+    kept = np.ones(len(at), bool)
+    if after is not None:
+        kept &= at >= moment(after, f"{function}: after", bound=True)
+    if before is not None:
+        kept &= at < moment(before, f"{function}: before", bound=True)
+    row = np.repeat(np.arange(len(counts)), counts)
+    return neighbours[kept], edges[kept], np.bincount(row[kept], minlength=len(counts)).astype(np.int32)
 
 
 class Snapshot:
@@ -86,19 +53,21 @@ class Snapshot:
         self.times = graph._times
         self.node_feat, self.edge_feat = dict(graph._node_feat.arrays), dict(graph._edge_feat.arrays)
 
-    def successors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def successors(self, nodes: Any, after: float | None = None, before: float | None = None) -> Found:
         """See DynamicGraph.successors."""
-        return self._out.read(ids(nodes, self.num_nodes, "successors: nodes").reshape(-1))
+        chosen = ids(nodes, self.num_nodes, "successors: nodes").reshape(-1)
+        return _between(self._out.read(chosen), self.times, after, before, "successors")
 
-    def predecessors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def predecessors(self, nodes: Any, after: float | None = None, before: float | None = None) -> Found:
         """See DynamicGraph.predecessors."""
-        return self._into.read(ids(nodes, self.num_nodes, "predecessors: nodes").reshape(-1))
+        chosen = ids(nodes, self.num_nodes, "predecessors: nodes").reshape(-1)
+        return _between(self._into.read(chosen), self.times, after, before, "predecessors")
 
-    def to_graph(self) -> Graph:
-        """A Graph of the same nodes, its edges by source, with the edge features "edge", the number of the
-        edge here, and "time" if edges have one."""
+    def to_graph(self, after: float | None = None, before: float | None = None) -> Graph:
+        """A Graph of the same nodes and the edges of a window of time (see `successors`), by source, with the
+        edge features "edge", the number of the edge here, and "time" if edges have one."""
         every = np.arange(self.num_nodes, dtype=np.int32)
-        targets, edges, counts = self._out.read(every)
+        targets, edges, counts = _between(self._out.read(every), self.times, after, before, "to_graph")
         features = {name: column[edges] for name, column in self.edge_feat.items()}
         if self.times is not None:
             features["time"] = self.times[edges]
@@ -112,6 +81,9 @@ class DynamicGraph:
     num_nodes: nodes 0 to num_nodes - 1 to begin with. edges: see Graph. times: float64 [edges] or None: then
     edges have no time. node_feat, edge_feat: name -> array with a row for each node or edge of the beginning
     (also of no edges: [0, ...]); later nodes and edges have the same features.
+
+    num_nodes counts removed nodes too: ids are not used again. Samplers and layers take `to_graph()`; after
+    <= time < before is a window of time. Times are exact for whole numbers up to 2^53.
 
     An update of many edges is one step: no query sees half of it, and one that fails changes nothing. Edges
     keep the numbers that `add_edges` returned; the number of a removed edge is used again. `snapshot` is a
@@ -154,6 +126,9 @@ class DynamicGraph:
         self._version, self._snapshots = 1, set[int]()
         self._gone = np.zeros(0, bool)  # of each node, whether it was removed
         self._compactor: threading.Thread | None = None
+        num_nodes = whole(num_nodes, 0, "DynamicGraph: num_nodes: expected a whole number of at least 0")
+        if num_nodes > MOST:
+            raise ValueError(f"DynamicGraph: num_nodes: expected at most {MOST}, got {num_nodes}")
         self._node_feat = Columns(node_feat, num_nodes, "node_feat")
         sources, targets = edge_ends(edges, "DynamicGraph: edges")
         self._edge_feat = Columns(edge_feat, len(sources), "edge_feat")
@@ -192,6 +167,12 @@ class DynamicGraph:
         self._changing("flush")
         self._log.flush(self)
 
+    def __enter__(self) -> "DynamicGraph":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
     def close(self) -> None:
         """Flush, and let others open the folder. Queries still work, updates raise ValueError. Raises OSError
         for a full disk; then the graph is still open."""
@@ -212,7 +193,8 @@ class DynamicGraph:
         """`count` more nodes; returns their ids, int64. node_feat: name -> array [count, ...]."""
         with self._lock:
             self._changing("add_nodes")
-            if not 0 <= count <= MOST - self.num_nodes:
+            count = whole(count, 0, "add_nodes: count: expected a whole number of at least 0")
+            if count > MOST - self.num_nodes:
                 raise ValueError(f"add_nodes: expected at most {MOST - self.num_nodes} nodes, got {count}")
             features = self._node_feat.checked(node_feat, count, "add_nodes")
             first = self.num_nodes
@@ -233,8 +215,10 @@ class DynamicGraph:
             self._note(GONE, len(chosen), chosen)
 
     def has_node(self, node: int) -> bool:
+        """Whether a node has this id: False for one that was removed."""
+        number = whole(node, 0, "has_node: expected a whole number of at least 0")
         with self._lock:
-            return 0 <= node < self.num_nodes and not self._gone[node]
+            return number < self.num_nodes and not self._gone[number]
 
     def update_node_feat(self, name: str, nodes: Any, values: Any) -> None:
         """Write rows [nodes, ...] of a feature."""
@@ -262,14 +246,17 @@ class DynamicGraph:
         """One edge; returns its number. Several are put into the rows together, at the latest by a query."""
         with self._lock:
             self._changing("add_edge")
+            source, target = self._node(source, "add_edge"), self._node(target, "add_edge")
             for node in (source, target):
-                if not 0 <= node < self.num_nodes or self._gone[node]:
+                if self._gone[node]:
                     raise ValueError(f"add_edge: expected a node of this graph, got {node}")
             if (time is None) != (self._times is None):
                 raise ValueError(f"add_edge: time: expected {self._timed()}, got {time}")
+            if time is not None:
+                time = moment(time, "add_edge: time")
             features = {}
             if edge_feat or self._edge_feat.arrays:
-                rows = {name: _array(value)[None] for name, value in edge_feat.items()}
+                rows = {name: array(value)[None] for name, value in edge_feat.items()}
                 checked = self._edge_feat.checked(rows, 1, "add_edge")
                 features = {name: values[0] for name, values in checked.items()}
             number = int((self._free.pop(1) if len(self._free) else self._numbers(1))[0])
@@ -282,10 +269,12 @@ class DynamicGraph:
     def remove_edges(self, sources: Any = None, targets: Any = None, *, edges: Any = None) -> None:
         """The newest edge of each pair away, or the edges of these numbers.
 
-        Raises ValueError, and changes nothing, where there is none.
+        Raises ValueError, and changes nothing, where there is none, and for both pairs and numbers.
         """
         with self._lock:
             self._changing("remove_edges")
+            if (edges is None) == (sources is None and targets is None):
+                raise ValueError("remove_edges: expected sources and targets, or edges")
             if edges is not None:
                 chosen = self._edges(edges, "remove_edges")
                 self._flush()
@@ -299,9 +288,7 @@ class DynamicGraph:
         """The newest edge between two nodes away. Raises ValueError where there is none."""
         with self._lock:
             self._changing("remove_edge")
-            for node in (source, target):
-                if not 0 <= node < self.num_nodes:
-                    raise ValueError(f"remove_edge: expected a node of this graph, got {node}")
+            source, target = self._node(source, "remove_edge"), self._node(target, "remove_edge")
             if self._added:
                 self._flush()
             found = self._find(np.array([source], np.int32), np.array([target], np.int32), "remove_edge")
@@ -316,8 +303,9 @@ class DynamicGraph:
             self._changing("remove_edges_before")
             if self._times is None:
                 raise ValueError("remove_edges_before: expected edges with times, got a graph without")
+            limit = moment(time, "remove_edges_before: time", bound=True)
             self._flush()
-            return self._remove(np.flatnonzero(self._times[: self._slots] < time).astype(np.int32))
+            return self._remove(np.flatnonzero(self._times[: self._slots] < limit).astype(np.int32))
 
     def update_edge_feat(self, name: str, edges: Any, values: Any) -> None:
         """Write rows [edges, ...] of a feature. edges: numbers that `add_edges` returned."""
@@ -325,14 +313,16 @@ class DynamicGraph:
 
     # Queries
 
-    def successors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def successors(self, nodes: Any, after: float | None = None, before: float | None = None) -> Found:
         """(neighbours, edges, counts): where the edges of each node lead, one node after another, in the
-        order in which they were added; int32. counts: how many each node has."""
-        return self._read(self._out, nodes, "successors")
+        order in which they were added; int32. counts: how many each node has.
 
-    def predecessors(self, nodes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        after, before: only edges with after <= time < before; None is no bound."""
+        return self._read(self._out, nodes, after, before, "successors")
+
+    def predecessors(self, nodes: Any, after: float | None = None, before: float | None = None) -> Found:
         """(neighbours, edges, counts): where the edges into each node come from; see `successors`."""
-        return self._read(self._into, nodes, "predecessors")
+        return self._read(self._into, nodes, after, before, "predecessors")
 
     def outdegree(self, nodes: Any) -> np.ndarray:
         """How many edges leave each of `nodes`, int64."""
@@ -343,18 +333,20 @@ class DynamicGraph:
         return self._degree(self._into, nodes, "indegree")
 
     def has_edge(self, source: int, target: int) -> bool:
-        """Whether an edge leads from source to target."""
-        return bool((self.successors([source])[0] == target).any())
+        """Whether an edge leads from source to target. Raises ValueError for ids that no node has had."""
+        with self._lock:
+            ends = self._nodes([source, target], "has_edge", removed=True)
+            return bool((self.successors(ends[:1])[0] == ends[1]).any())
 
     def edge_feat(self, name: str, edges: Any) -> np.ndarray:
         """A copy of the rows of a feature. edges: numbers that `add_edges` returned."""
         with self._lock:
-            return self._edge_feat.arrays[name][self._edges(edges, "edge_feat")]
+            return self._edge_feat.named(name, "edge_feat")[self._edges(edges, "edge_feat")]
 
     def node_feat(self, name: str, nodes: Any) -> np.ndarray:
         """A copy of the rows of a feature."""
         with self._lock:
-            return self._node_feat.arrays[name][self._nodes(nodes, "node_feat", removed=True)]
+            return self._node_feat.named(name, "node_feat")[self._nodes(nodes, "node_feat", removed=True)]
 
     def edge_times(self, edges: Any) -> np.ndarray:
         """The times of edges, float64."""
@@ -373,9 +365,9 @@ class DynamicGraph:
             self._version += 1
             return made
 
-    def to_graph(self) -> Graph:
+    def to_graph(self, after: float | None = None, before: float | None = None) -> Graph:
         """The graph as it is now as a Graph: see Snapshot.to_graph."""
-        return self.snapshot().to_graph()
+        return self.snapshot().to_graph(after, before)
 
     def compact(self) -> None:
         """Put the rows into new pools without unused places. Other threads go on meanwhile; an update starts
@@ -415,6 +407,14 @@ class DynamicGraph:
             self._gone = _longer(self._gone, max(count, 2 * len(self._gone)))
         self.num_nodes = count
 
+    def _node(self, node: Any, what: str) -> int:
+        if type(node) is int and 0 <= node < self.num_nodes:  # saves time where edges are added singly
+            return node
+        number = whole(node, 0, f"{what}: expected a node of this graph")
+        if number >= self.num_nodes:
+            raise ValueError(f"{what}: expected a node of this graph, got {number}")
+        return number
+
     def _nodes(self, nodes: Any, what: str, removed: bool = False) -> np.ndarray:
         found = ids(nodes, self.num_nodes, what).reshape(-1)
         if not removed and self._gone[found].any():
@@ -445,10 +445,10 @@ class DynamicGraph:
             raise ValueError(f"{function}: times: expected {self._timed()}, got {type(times).__name__}")
         if times is None:
             return None
-        moments = _array(times).astype(np.float64).reshape(-1)
-        if len(moments) != count or not np.isfinite(moments).all():
-            raise ValueError(f"{function}: times: expected {count} finite numbers, got {list(moments[:5])}")
-        return moments
+        found = moments(times, f"{function}: times").astype(np.float64)
+        if len(found) != count:
+            raise ValueError(f"{function}: times: expected {count} numbers, got {len(found)}")
+        return found
 
     def _changing(self, function: str) -> None:
         if self._log is not None and self._log.closed:
@@ -574,12 +574,12 @@ class DynamicGraph:
             self._shrink(np.array(self._removed, np.int32))
             self._removed = []
 
-    def _read(self, rows: GrowingRows, nodes: Any, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _read(self, rows: GrowingRows, nodes: Any, after: Any, before: Any, what: str) -> Found:
         with self._lock:
             chosen = self._nodes(nodes, f"{what}: nodes", removed=True)
             self._flush()
             view: RowsView = rows.live(self.num_nodes)
-            return view.read(chosen)
+            return _between(view.read(chosen), self._times, after, before, what)
 
     def _degree(self, rows: GrowingRows, nodes: Any, what: str) -> np.ndarray:
         with self._lock:
@@ -592,18 +592,10 @@ class DynamicGraph:
         with self._lock:
             self._changing(function)
             chosen = places()
-            if name not in columns.arrays:
-                raise ValueError(f"{function}: expected one of {sorted(columns.arrays)}, got {name!r}")
-            rows = _array(values)
-            expected = (len(chosen), *columns.arrays[name].shape[1:])
-            if rows.shape != expected:
-                raise ValueError(
-                    f"{function}: expected shape {list(expected)} for {name!r}, got {list(rows.shape)}"
-                )
+            rows = fitted(values, columns.named(name, function), len(chosen), f"{function}: {name!r}")
             visible = max(self._snapshots, default=-1)
             columns.update(name, chosen, rows, self._version, visible)
             if self._log is not None:
                 self._flush()  # edges that were added singly come first
                 kind = NODE_FEAT if columns is self._node_feat else EDGE_FEAT
-                written = rows.astype(columns.arrays[name].dtype)
-                self._note(kind, len(chosen), chosen, written, feature=list(columns.arrays).index(name))
+                self._note(kind, len(chosen), chosen, rows, feature=list(columns.arrays).index(name))

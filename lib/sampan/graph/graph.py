@@ -13,7 +13,7 @@ from ..ops import concat
 from ..serialization import load as read
 from ..serialization import save_with_checksum
 from .adjacency import MOST, Adjacency, ids
-from .drawing import host
+from .drawing import host, whole
 from .messages import join_at_edges, receive, receive_joined, send_to_edges, send_u_recv
 from .received import Gathered, Received
 from .routes import Routes
@@ -26,25 +26,32 @@ def edge_ends(edges: Any, what: str) -> tuple[Any, Any]:
     """(sources, targets) of a list of pairs, an array or Tensor [edges, 2], or a tuple of two arrays."""
     if isinstance(edges, tuple) and len(edges) == 2 and all(getattr(end, "ndim", 0) == 1 for end in edges):
         return edges
-    array = edges.data.cpu().numpy() if isinstance(edges, Tensor) else np.asarray(edges)
-    if array.size == 0:
+    try:
+        array = edges.data.cpu().numpy() if isinstance(edges, Tensor) else np.asarray(edges)
+        got = f"{type(edges).__name__} of shape {list(array.shape)}"
+    except ValueError:  # NumPy: lists of different lengths
+        array, got = np.empty((1, 0)), "lists of different lengths"
+    if array.shape in ((0,), (0, 2), (2, 0)):
         return np.empty(0, np.int32), np.empty(0, np.int32)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
             f"{what}: expected pairs (source, target), an array [edges, 2] or a tuple of two arrays, "
-            f"got shape {list(array.shape)}"
+            f"got {got}"
         )
     return array[:, 0], array[:, 1]
 
 
 def _largest(ends: tuple[Any, Any]) -> int:
-    sizes = [int(end.max()) + 1 for end in ends if len(end)]
-    return max(sizes, default=0)
+    """One more than the largest id; `ids` reports what is no id."""
+    arrays = [host(end) for end in ends]
+    return max((int(end.max()) + 1 for end in arrays if end.size and end.dtype.kind in "iu"), default=0)
 
 
 def features_of(given: Mapping[str, Any] | None, count: int, what: str) -> Features:
     """A dictionary of arrays or Tensors, each with `count` rows; None is left out, as PGL's programs need."""
-    found = {}
+    found: Features = {}
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"{what}: expected a dictionary from name to array, got {type(given).__name__}")
     for name, values in (given or {}).items():
         if values is None:
             continue
@@ -102,8 +109,9 @@ class Graph:
         edge_feat: Mapping[str, Any] | None = None,
     ) -> None:
         ends = edge_ends(edges, "Graph: edges")
-        self.num_nodes = _largest(ends) if num_nodes is None else int(num_nodes)
-        if not 0 <= self.num_nodes <= MOST or len(ends[0]) > MOST:
+        text = "Graph: num_nodes: expected a whole number of at least 0"
+        self.num_nodes = max(_largest(ends), 0) if num_nodes is None else whole(num_nodes, 0, text)
+        if self.num_nodes > MOST or len(ends[0]) > MOST:
             raise ValueError(
                 f"Graph: expected at most {MOST} nodes and as many edges, got {self.num_nodes} and "
                 f"{len(ends[0])}: see ShardedGraph"
@@ -341,10 +349,18 @@ class Graph:
     def send_recv(self, feature: Tensor, reduce_func: str = "sum", out_size: int | None = None) -> Tensor:
         """The sum, mean, max or min of what each node receives from the sources of its edges, 0 without any.
 
-        feature: [nodes, ...]. out_size: rows of the result, where targets are other nodes than sources.
+        feature: [nodes, ...]. out_size: rows of the result, where targets are other nodes than sources; the
+        feature then has a row for each source. Raises ValueError for another number of rows.
         """
-        if feature.shape[0] == self.num_nodes and out_size in (None, self.num_nodes):
+        if not isinstance(feature, Tensor):
+            raise TypeError(f"send_recv: feature: expected a Tensor, got {type(feature).__name__}")
+        if out_size in (None, self.num_nodes) and feature.shape[:1] in ([self.num_nodes], []):
             return receive(feature, self, reduce_func)
+        if out_size is None:
+            raise ValueError(
+                f"send_recv: feature: expected {self.num_nodes} rows, one for each node, got shape "
+                f"{list(feature.shape)}"
+            )
         return send_u_recv(feature, *self._ends, reduce_func, out_size)
 
     send_u_recv = send_recv
@@ -418,6 +434,7 @@ class Graph:
 
     def node_batch_iter(self, batch_size: int, shuffle: bool = True) -> Iterator[Any]:
         """All ids in batches, in an order drawn by NumPy's generator if `shuffle`."""
+        whole(batch_size, 1, "node_batch_iter: batch_size: expected a whole number of at least 1")
         order = np.random.permutation(self.num_nodes) if shuffle else np.arange(self.num_nodes)
         for start in range(0, self.num_nodes, batch_size):
             yield self._answer(order[start : start + batch_size])

@@ -101,11 +101,14 @@ class HeteroGraph:
         self,
         node_types: Mapping[str, int],
         edge_types: Mapping[EdgeType, Any],
-        meta_paths: Iterable[Sequence[str]] = (),
+        meta_paths: Iterable[Sequence[str]] | None = None,
         inverse: Mapping[str, str] | None = None,
         node_feat: Mapping[str, Mapping[str, Any]] | None = None,
         edge_feat: Mapping[EdgeType, Mapping[str, Any]] | None = None,
     ) -> None:
+        for what, given in (("node_types", node_types), ("edge_types", edge_types)):
+            if not isinstance(given, Mapping):
+                raise TypeError(f"HeteroGraph: {what}: expected a dictionary, got {type(given).__name__}")
         self.node_types = {kind: self._count(kind, count) for kind, count in node_types.items()}
         self.relations: dict[EdgeType, Relation] = {}
         for kind, edges in edge_types.items():
@@ -129,7 +132,12 @@ class HeteroGraph:
                     "HeteroGraph: inverse: expected a new name and the declared relation that it walks "
                     f"backwards, one of {sorted(names)}, got {name!r}: {declared!r}"
                 )
-        self.meta_paths = [list(path) for path in meta_paths]
+        paths = list(meta_paths or ())
+        if any(isinstance(path, str) for path in (meta_paths, *paths)):
+            raise TypeError(
+                f"HeteroGraph: meta_paths: expected a list of paths, each a list of names, got {meta_paths!r}"
+            )
+        self.meta_paths = [list(path) for path in paths]
         for path in self.meta_paths:
             self.steps(path)  # a path that cannot be walked fails here
 
@@ -144,6 +152,8 @@ class HeteroGraph:
             if len(found) != 1:
                 raise KeyError(f"expected a relation of one edge type, got {kind!r}, which names {found}")
             kind = found[0]
+        if kind not in self.relations:
+            raise KeyError(f"expected an edge type of {list(self.relations)}, got {kind!r}")
         return self.relations[kind]
 
     @property

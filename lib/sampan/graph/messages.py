@@ -186,7 +186,8 @@ def _joined_and_reduced(name: str, x: Any, y: Any, routes: Routes, message_op: s
         )
     message_op, y = _as_add_or_mul(name, x, y, message_op)
     if reduce_op in ("sum", "mean"):
-        if message_op == "add":
+        # A mean of whole numbers is truncated once.
+        if message_op == "add" and (reduce_op == "sum" or x.is_floating_point()):
             return _reduced(x, routes, reduce_op) + _reduced(y, routes.arriving, reduce_op)
         heads = _split(x.shape[1:], y.shape[1:])
         if heads is not None and x.is_floating_point():

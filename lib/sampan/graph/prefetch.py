@@ -44,4 +44,5 @@ def prefetched(items: Iterator[Any], ahead: int) -> Iterator[Any]:
     finally:
         stopped.set()
         places.release()
-        thread.join()
+        if threading.current_thread() is not thread:  # which may collect a cycle with this iterator in it
+            thread.join()

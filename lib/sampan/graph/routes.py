@@ -33,6 +33,9 @@ class Routes:
         self._kept: dict[Any, Any]
         self._kept, self._here, self._there = kept or ({}, "forward", "backward")
 
+    def __repr__(self) -> str:  # in errors of operators
+        return f"Routes({self.num_edges} edges, {self.num_sources} -> {self.num_targets} nodes)"
+
     @classmethod
     def of(cls, by_target: Adjacency) -> "Routes":
         """Of the edges by their targets; keep the result to send more than once."""

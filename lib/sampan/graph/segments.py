@@ -52,8 +52,8 @@ def softmax_of_received(values: Tensor, edges: Any) -> Tensor:
 def segments(name: str, data: Any, segment_ids: Any) -> Routes:
     """Routes from each row of `data` to its segment.
 
-    segment_ids: [rows], int32 or int64, ascending from at least 0, repeats included. Raises ValueError for
-    others, IndexError for an id below 0.
+    segment_ids: [rows] or [rows, 1], int32 or int64, ascending from at least 0, repeats included. Raises
+    ValueError for others, IndexError for an id below 0.
     """
     for what, value in (("data", data), ("segment_ids", segment_ids)):
         if not isinstance(value, Tensor):
@@ -61,6 +61,8 @@ def segments(name: str, data: Any, segment_ids: Any) -> Routes:
     given = segment_ids.data
     if given.dtype not in (torch.int32, torch.int64):
         raise ValueError(f"{name}: expected int32 or int64 for segment_ids, got {segment_ids.dtype}")
+    if given.ndim == 2 and given.shape[1] == 1:  # Paddle takes it too
+        given = given[:, 0]
     if given.ndim != 1 or data.ndim == 0 or len(given) != data.shape[0]:
         raise ValueError(
             f"{name}: expected [rows] for segment_ids, for data of shape {list(data.shape)}, got "

@@ -9,21 +9,9 @@ import torch
 from ..engine.tensor import Tensor
 from ..kernels import graph as graph_kernels
 from .adjacency import Adjacency, ids
-from .drawing import child, draw, host, start
+from .drawing import child, draw, moments, start
 from .hetero import EdgeType
 from .k_hop import Found, Sample, Sides, edges_of, sides, spanned, tensor
-
-
-def _moments(values: Any, what: str) -> np.ndarray:
-    """Times as a copy of our own, int64 or float64. Raises TypeError, and ValueError for what is not
-    finite."""
-    array = host(values)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{what}: expected numbers, got dtype {array.dtype}")
-    owned = array.astype(np.float64 if array.dtype.kind == "f" else np.int64).reshape(-1)
-    if not np.isfinite(owned).all():
-        raise ValueError(f"{what}: expected finite times, got {owned[~np.isfinite(owned)][0]}")
-    return owned
 
 
 class _Dated:
@@ -65,7 +53,7 @@ class Timeline:
         given = whole_graph.by_kind(times, "Timeline", "times")
         self._dated: dict[EdgeType, _Dated] = {}
         for kind, side in whole_graph.adjacencies.items():
-            at = _moments(given.get(kind, ()), "Timeline: times")
+            at = moments(given.get(kind, ()), "Timeline: times")
             if at.size != side.num_edges:
                 raise ValueError(
                     f"Timeline: times: expected one for each of {side.num_edges} edges, got {at.size}"
@@ -123,6 +111,13 @@ class Timeline:
         return spanned(self._graph, nodes, "Timeline.induced", kept)
 
 
+def _earlier(times: np.ndarray, window: float) -> np.ndarray:
+    """Times minus a window; whole numbers do not overflow."""
+    if times.dtype == np.int64 and isinstance(window, int):
+        return np.maximum(times, np.iinfo(np.int64).min + window) - window
+    return times - window
+
+
 class _Level:
     """The nodes of one type that one hop found, and what is known of each."""
 
@@ -135,13 +130,13 @@ class _Trees:
 
     def __init__(self, graph: Sides, seeds: Any, times: Any, what: str) -> None:
         self.graph = graph
-        moments, before = graph.by_type(times, what, "times"), 0
+        given, before = graph.by_type(times, what, "times"), 0
         self.levels: dict[str, list[list[_Level]]] = {kind: [[]] for kind in graph.counts}
         self.found = {kind: Found() for kind in graph.adjacencies}
         self.counts = dict.fromkeys(graph.counts, 0)
         for kind, value in graph.by_type(seeds, what, "seeds").items():
             nodes = ids(value, graph.counts[kind], f"{what}: seeds").reshape(-1).astype(np.int64)
-            at = _moments(moments.get(kind, ()), f"{what}: times")
+            at = moments(given.get(kind, ()), f"{what}: times")
             if at.size not in (1, nodes.size):
                 raise ValueError(
                     f"{what}: times: expected one, or one for each of {nodes.size} seeds, got {at.size}"
@@ -193,8 +188,8 @@ class _Trees:
 
     def _rows(self, dated: _Dated, level: _Level, window: Any) -> tuple[np.ndarray, np.ndarray]:
         before = dated.moment(level.ends)
-        if window is not None:
-            after = dated.moment(level.ends - window)
+        if window is not None and window < 2**63:
+            after = dated.moment(_earlier(level.ends, window))
         elif dated.times.dtype == np.int64:
             after = np.full(before.size, np.iinfo(np.int64).min)
         else:

@@ -14,7 +14,21 @@ reads an edge, and readers wait for it.
 import numpy as np
 from numba import njit
 
+from .cpu_sparse_machine import prefetch
+
 LEAST = 4  # places of a row
+AHEAD = 8  # rows
+
+
+@njit(inline="always")
+def _row_ahead(rows, i, offsets, lengths, neighbours, edges):
+    """Ask for both ends of the row that comes `AHEAD` rows later."""
+    row = rows[min(i + AHEAD, rows.size - 1)]
+    first, last = offsets[row], offsets[row] + lengths[row]
+    prefetch(neighbours, first)
+    prefetch(edges, first)
+    prefetch(neighbours, last)
+    prefetch(edges, last)
 
 
 @njit(cache=True, nogil=True)
@@ -123,13 +137,12 @@ def mark(numbers, dead, marked):
 @njit(cache=True, nogil=True)
 def _without(row, number, offsets, lengths, neighbours, edges):
     """Take one edge out of a row."""
-    place, last = offsets[row], offsets[row] + lengths[row] - 1
-    while place <= last and edges[place] != number:
-        place += 1
-    if place <= last:
-        for i in range(place, last):
-            neighbours[i], edges[i] = neighbours[i + 1], edges[i + 1]
-        lengths[row] -= 1
+    to = offsets[row]
+    for place in range(offsets[row], offsets[row] + lengths[row]):  # no branch: it could not be foretold
+        edge = edges[place]
+        neighbours[to], edges[to] = neighbours[place], edge
+        to += edge != number
+    lengths[row] = to - offsets[row]
 
 
 @njit(cache=True, nogil=True)
@@ -157,6 +170,7 @@ def remove(
     for row in rows:
         counts[row] += 1
     for i in range(rows.size):
+        _row_ahead(rows, i, offsets, lengths, neighbours, edges)
         row = rows[i]
         count, counts[row] = counts[row], 0
         if count == 0:
@@ -179,7 +193,9 @@ def remove(
 def gather(rows, offsets, lengths, neighbours, edges, out_neighbours, out_edges):
     """The places of `rows` one after another."""
     to = 0
-    for row in rows:
+    for i in range(rows.size):
+        _row_ahead(rows, i, offsets, lengths, neighbours, edges)
+        row = rows[i]
         for place in range(offsets[row], offsets[row] + lengths[row]):
             out_neighbours[to], out_edges[to] = neighbours[place], edges[place]
             to += 1

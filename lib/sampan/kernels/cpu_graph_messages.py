@@ -118,8 +118,15 @@ def _head_dots(cuts, starts, cols, edges, x, y, out):
                         dots[h] = total
 
 
-# The edges of a row may stand far from one another: softmax brings what they have together first, asks for
-# each before it is needed, and reads and writes it once.
+# The edges of a row may stand far from one another: each is asked for before it is needed, and what the row
+# needs twice is in the caches the second time. `fixed` gives the number of heads as the length of a tuple,
+# which is known when the loop is compiled: then what belongs to the heads of an edge is one vector.
+
+FIXED_HEADS = (1, 2, 4, 8)
+
+
+def _fixed(heads):
+    return (0,) * heads if heads in FIXED_HEADS else ()
 
 
 @njit(inline="always")
@@ -130,69 +137,65 @@ def _longest(starts, first, last):
     return longest
 
 
-def _edge_softmax(cuts, starts, edges, values, out):
-    heads = values.shape[1]
+def _edge_softmax(cuts, starts, edges, values, out, fixed):
+    heads = len(fixed) or values.shape[1]
     flat_values, flat_out = values.ravel(), out.ravel()
     for part in prange(cuts.size - 1):
         near = np.empty(_longest(starts, cuts[part], cuts[part + 1]) * heads, values.dtype)
-        tops, totals = np.empty(heads, values.dtype), np.empty(heads, values.dtype)
+        tops, scales = np.empty(heads, values.dtype), np.empty(heads, values.dtype)
         for r in range(cuts[part], cuts[part + 1]):
             if starts[r] == starts[r + 1]:
                 continue
-            tops[:] = values[edges[starts[r]]]
-            row = near[: (starts[r + 1] - starts[r]) * heads]
-            i = 0
+            value = values[edges[starts[r]]]
+            for h in range(heads):
+                tops[h] = value[h]
             for place in range(starts[r], starts[r + 1]):
                 _row_ahead(flat_values, edges, place, heads)
                 _row_ahead(flat_out, edges, place, heads)
                 value = values[edges[place]]
                 for h in range(heads):
-                    row[i + h] = value[h]
                     tops[h] = max(tops[h], value[h])
-                i += heads
-            for i in range(0, row.size, heads):
+            row = near[: (starts[r + 1] - starts[r]) * heads]
+            i = 0
+            for place in range(starts[r], starts[r + 1]):
+                value = values[edges[place]]
                 for h in range(heads):
-                    row[i + h] -= tops[h]
+                    row[i + h] = value[h] - tops[h]
+                i += heads
             for i in range(row.size):
                 row[i] = exp(row[i])
-            totals[:] = 0
-            for i in range(0, row.size, heads):
-                for h in range(heads):
-                    totals[h] += row[i + h]
             for h in range(heads):
-                totals[h] = values.dtype.type(1) / totals[h]
+                total = values.dtype.type(0)
+                for i in range(h, row.size, heads):
+                    total += row[i]
+                scales[h] = values.dtype.type(1) / total
             i = 0
             for place in range(starts[r], starts[r + 1]):
                 result = out[edges[place]]
                 for h in range(heads):
-                    result[h] = row[i + h] * totals[h]
+                    result[h] = row[i + h] * scales[h]
                 i += heads
 
 
-def _edge_softmax_back(cuts, starts, edges, y, g, into):
-    heads = y.shape[1]
+def _edge_softmax_back(cuts, starts, edges, y, g, into, fixed):
+    heads = len(fixed) or y.shape[1]
     flat_y, flat_g, flat_into = y.ravel(), g.ravel(), into.ravel()
     for part in prange(cuts.size - 1):
-        longest = _longest(starts, cuts[part], cuts[part + 1]) * heads
-        near, near_g, means = np.empty(longest, y.dtype), np.empty(longest, y.dtype), np.empty(heads, y.dtype)
+        means = np.empty(heads, y.dtype)
         for r in range(cuts[part], cuts[part + 1]):
-            means[:] = 0
-            i = 0
+            for h in range(heads):
+                means[h] = 0
             for place in range(starts[r], starts[r + 1]):
                 _row_ahead(flat_y, edges, place, heads)
                 _row_ahead(flat_g, edges, place, heads)
                 _row_ahead(flat_into, edges, place, heads)
                 result, gradient = y[edges[place]], g[edges[place]]
                 for h in range(heads):
-                    near[i + h], near_g[i + h] = result[h], gradient[h]
                     means[h] += result[h] * gradient[h]
-                i += heads
-            i = 0
             for place in range(starts[r], starts[r + 1]):
-                other = into[edges[place]]
+                result, gradient, other = y[edges[place]], g[edges[place]], into[edges[place]]
                 for h in range(heads):
-                    other[h] = near[i + h] * (near_g[i + h] - means[h])
-                i += heads
+                    other[h] = result[h] * (gradient[h] - means[h])
 
 
 def _differ(owned, given, found):
@@ -250,12 +253,12 @@ def head_dots(cuts: Any, starts: Any, cols: Any, edges: Any, x: Any, y: Any, out
 
 def edge_softmax(cuts: Any, starts: Any, edges: Any, values: Any, out: Any) -> None:
     """e^v over the sum of e^v of the row, head by head. values, out: [edges, heads]."""
-    _edge_softmax_loop(cuts, starts, edges, values, out, size=values.size)
+    _edge_softmax_loop(cuts, starts, edges, values, out, _fixed(values.shape[1]), size=values.size)
 
 
 def edge_softmax_back(cuts: Any, starts: Any, edges: Any, y: Any, g: Any, into: Any) -> None:
     """The gradient g taken back through the softmax y."""
-    _edge_softmax_back_loop(cuts, starts, edges, y, g, into, size=y.size)
+    _edge_softmax_back_loop(cuts, starts, edges, y, g, into, _fixed(y.shape[1]), size=y.size)
 
 
 def differ(owned: np.ndarray, given: np.ndarray) -> bool:

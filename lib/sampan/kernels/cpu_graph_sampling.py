@@ -68,9 +68,8 @@ def child(seed, number):
 def _rows_found(starts, edges, nodes, begins, degrees, wrong):
     height = np.int64(starts.size - 1)
     for part in prange(PARTS):
-        end = nodes.size * (part + 1) // PARTS
-        for i in range(nodes.size * part // PARTS, end):
-            prefetch(starts, nodes[min(i + AHEAD, end - 1)])
+        for i in range(nodes.size * part // PARTS, nodes.size * (part + 1) // PARTS):
+            prefetch(starts, nodes[min(i + AHEAD, nodes.size - 1)])
             node = np.int64(nodes[i])
             begins[i] = degrees[i] = 0
             if node < 0 or node >= height:

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from .arena import LENT_FROM, lent
+
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 GPUS = ("cuda",)  # kinds of device whose buffers go to the GPU's kernels as they are
 LOOP_DTYPES = (torch.float32, torch.float64, torch.int64, torch.complex128)  # of these there are loops
@@ -46,10 +48,13 @@ def buffer_like(values: Any, like: torch.Tensor) -> torch.Tensor:
 
 
 def empty(shape: Any, like: Any, kind: str = "") -> Any:
-    """An array where `like` is, of its dtype or of the one named `kind`."""
+    """An array where `like` is, of its dtype or of the one named `kind`; a large one is lent."""
     if isinstance(like, torch.Tensor):
         return torch.empty(shape, dtype=getattr(torch, kind) if kind else like.dtype, device=like.device)
-    return np.empty(shape, kind or like.dtype)
+    dtype = np.dtype(kind or like.dtype)
+    if np.prod(shape) * dtype.itemsize < LENT_FROM:
+        return np.empty(shape, dtype)
+    return lent(np.atleast_1d(shape).tolist(), getattr(torch, dtype.name)).numpy()
 
 
 def dispatch(loop: Kernel, gpu: str) -> Kernel:

@@ -181,10 +181,10 @@ class FraudDetector:
             self.graph.add_nodes(more, {"fairness": np.ones(more), "goodness": np.zeros(more)})
         self.graph.add_edge(giver, receiver, float(event.time), rating=event.rating)
         self.latest = float(event.time)
-        seen = self.neighbourhood(event)
-        self.graph.update_node_feat("goodness", [receiver], [seen.received.goodness])
-        seen = self.neighbourhood(event)  # with the new goodness
-        self.graph.update_node_feat("fairness", [giver], [seen.given.fairness])
+        (received,) = self._sides(self.graph.predecessors([receiver]), "fairness", [receiver], self.latest)
+        self.graph.update_node_feat("goodness", [receiver], [received.goodness])
+        (given,) = self._sides(self.graph.successors([giver]), "goodness", [giver], self.latest)
+        self.graph.update_node_feat("fairness", [giver], [given.fairness])  # by the new goodness
 
     def neighbourhood(self, event: Event) -> Neighbourhood:
         """The observed ratings of the event's two people."""
@@ -196,8 +196,8 @@ class FraudDetector:
         before = self._sides(self.graph.predecessors(known), "fairness", ends, time)
         return Neighbourhood(*ends, time, after[0], before[0], before[1], after[1])
 
-    def _sides(self, read: Any, worth: str, ends: tuple[int, int], now: float) -> list[Side]:
-        """The rows of both ends; empty for a person who is not in the graph yet."""
+    def _sides(self, read: Any, worth: str, ends: Sequence[int], now: float) -> list[Side]:
+        """The rows of these people; a person who is not in the graph yet has none."""
         others, edges, counts = read
         parts = (
             others, self.graph.edge_feat("rating", edges), self.graph.edge_times(edges), edges,

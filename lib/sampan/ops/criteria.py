@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..engine.operator import operator
+from ..kernels import speech_ctc
 from .elementwise import Buffer, aten
 
 NUMBERS = {"none": 0, "mean": 1, "sum": 2}
@@ -93,20 +94,19 @@ def logistic_loss(x, y, reduction):
     return torch.binary_cross_entropy_with_logits(x, y, None, None, reduction)
 
 
-def _ctc_by_x(
-    g: Any, x: Any, labels: Any, lengths: Any, label_lengths: Any, blank: int, out: Any, saved: Any
-) -> Any:
+def _ctc_by_x(g: Any, x: Any, blank: int, by_times: bool, saved: Any) -> Any:
     if g.__class__ is not Buffer:
         raise NotImplementedError("ctc_loss has no second derivative")
-    return aten._ctc_loss_backward(g, x, labels, lengths, label_lengths, out, saved, blank, True)
+    return speech_ctc.slopes(g, x, blank, by_times, saved)
 
 
-@operator(_ctc_by_x)
-def ctc(x, labels, lengths, label_lengths, blank):
-    """-log of the probability [batch] that x, log probabilities [time, batch, classes], spells the labels
+@operator(_ctc_by_x, amp="float32")
+def ctc(x, labels, lengths, counts, blank, by_times):
+    """-log of the probability [batch] that softmax(x), x of [time, batch, classes], spells the labels
     [batch, n].
 
-    Connectionist temporal classification (Graves et al., 2006). lengths, label_lengths: one int for each
-    sequence.
+    Connectionist temporal classification (Graves et al., 2006). lengths, counts: the frames and the labels of
+    each sequence. by_times: the gradient of a sequence is divided by its number of frames. The arguments have
+    been checked; labels is a copy of the caller's.
     """
-    return aten._ctc_loss(x, labels, lengths, label_lengths, blank, False)  # the value and torch's own buffer
+    return speech_ctc.losses(x, labels, lengths, counts, blank)

@@ -1,24 +1,39 @@
-"""Speech, from the waveform on: files, features and their streaming forms, normalization, augmentation,
-activity."""
+"""Speech, from waveform to text: files, features, augmentation, activity, networks, trained models by name,
+decoding, language models, alignment, error rates and live recognition."""
 
+from . import nn
+from .alignment import Alignment, Span, align
 from .augment import add_noise, change_speed, change_volume, reverberate, spec_augment
+from .beam import PrefixBeam, prefix_beam
 from .cmvn import CmvnStats, OnlineCmvn, cmvn, cmvn_stats, online_cmvn, sliding_cmvn
 from .deltas import StreamingDeltas, deltas
+from .error_rates import Edit, ErrorRate, cer, edits, error_rate, wer
 from .files import AudioInfo, info, load, read_blocks, save
+from .greedy import greedy
 from .kaldi import FeatureOptions, fbank, mfcc
+from .ngram import NGram
+from .pretrained import AudioClassifier, AudioOutput, Inputs, Wav2Vec2Processor
+from .recognizer import Delay, StreamingRecognizer, Transcript
+from .registry import available_models, find_model, model_card, model_folders
 from .resample import StreamingResample, resample
 from .spectrogram import MFCC, LogMelSpectrogram, MelSpectrogram, Spectrogram
 from .streaming_features import StreamingFbank, StreamingMfcc
+from .tokens import CTCTokens
 from .vad import Segment, StreamingVad, detect_speech, energy_vad, segments
+from .wav2vec2 import Wav2Vec2Config, Wav2Vec2Encoder, Wav2Vec2ForCTC
 from .windows import get_window
 
 # fmt: off
 __all__ = [
-    "MFCC", "AudioInfo", "CmvnStats", "FeatureOptions", "LogMelSpectrogram", "MelSpectrogram",
-    "OnlineCmvn", "Segment", "Spectrogram", "StreamingDeltas", "StreamingFbank", "StreamingMfcc",
-    "StreamingResample", "StreamingVad", "add_noise", "change_speed", "change_volume", "cmvn",
-    "cmvn_stats", "deltas", "detect_speech", "energy_vad", "fbank", "get_window", "info", "load", "mfcc",
-    "online_cmvn", "read_blocks", "resample", "reverberate", "save", "segments", "sliding_cmvn",
-    "spec_augment",
+    "MFCC", "Alignment", "AudioClassifier", "AudioInfo", "AudioOutput", "CTCTokens", "CmvnStats",
+    "Delay", "Edit", "ErrorRate", "FeatureOptions", "Inputs", "LogMelSpectrogram", "MelSpectrogram",
+    "NGram", "OnlineCmvn", "PrefixBeam", "Segment", "Span", "Spectrogram", "StreamingDeltas",
+    "StreamingFbank", "StreamingMfcc", "StreamingRecognizer", "StreamingResample", "StreamingVad",
+    "Transcript", "Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC", "Wav2Vec2Processor",
+    "add_noise", "align", "available_models", "cer", "change_speed", "change_volume", "cmvn",
+    "cmvn_stats", "deltas", "detect_speech", "edits", "energy_vad", "error_rate", "fbank", "find_model",
+    "get_window", "greedy", "info", "load", "mfcc", "model_card", "model_folders", "nn", "online_cmvn",
+    "prefix_beam", "read_blocks", "resample", "reverberate", "save", "segments", "sliding_cmvn",
+    "spec_augment", "wer",
 ]
 # fmt: on

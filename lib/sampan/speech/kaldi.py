@@ -299,7 +299,7 @@ def fbank(waveform: Any, sample_rate: float = 16000, num_mel_bins: int = 80, **o
     Source: Kaldi, feat/feature-fbank.cc.
 
     >>> wave = paddle.sin(paddle.arange(16000, dtype="float32") * 0.3)
-    >>> paddle.speech.fbank(wave).shape
+    >>> list(paddle.speech.fbank(wave).shape)
     [98, 80]
     """
     return compute(waveform, options_from(options, sample_rate=sample_rate, num_mel_bins=num_mel_bins))

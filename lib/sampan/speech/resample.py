@@ -117,7 +117,7 @@ def resample(waveform: Any, old_rate: int, new_rate: int, zeros: int = 6, rollof
     for NaN samples and for rates that are no positive whole numbers.
     Source: J. O. Smith, Digital Audio Resampling; equal to torchaudio.functional.resample.
 
-    >>> paddle.speech.resample(paddle.ones([441]), 44100, 16000).shape
+    >>> list(paddle.speech.resample(paddle.ones([441]), 44100, 16000).shape)
     [160]
     """
     rates = _checked(old_rate, new_rate, zeros, rolloff)

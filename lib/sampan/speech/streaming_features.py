@@ -119,7 +119,7 @@ class StreamingFbank(StreamingFeatures):
     `fbank`.
 
     >>> stream = paddle.speech.StreamingFbank(num_mel_bins=40)
-    >>> stream.feed(np.zeros(1600, np.float32)).shape, stream.feed(np.zeros(1600, np.float32)).shape
+    >>> stream.feed(paddle.zeros([1600])).shape, stream.feed(paddle.zeros([1600])).shape
     ((8, 40), (10, 40))
     """
 

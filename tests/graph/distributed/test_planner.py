@@ -73,6 +73,8 @@ def test_wrong_numbers_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=text):
             plan(*given)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="above 0 for bandwidth, got -1"):
+        plan(10, 1, 1, 1, 1, [1], bandwidth=-1)
 
 
 def test_the_document_has_the_planner_s_numbers() -> None:

@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import shutil
@@ -65,3 +66,20 @@ def test_a_dtype_that_files_hold_as_pickles_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="node:name: expected numbers, got dtype object"):
         ShardedGraph.partition(names, 1, tmp_path / "g")
     assert not list(tmp_path.iterdir())
+
+
+def test_every_flipped_bit_of_a_description_is_told(tmp_path: Path) -> None:
+    ShardedGraph.partition(GRAPH, 2, tmp_path / "g").close()
+    path = tmp_path / "g" / "manifest.json"
+    content = path.read_bytes()
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 7
+        with contextlib.suppress(ValueError):
+            if json.loads(damaged) == json.loads(content):
+                continue  # the last digit of a number, beyond the precision of float64
+        path.write_bytes(damaged)
+        with pytest.raises(ShardError):
+            ShardedGraph.open(tmp_path / "g", verify=False)
+    path.write_bytes(content)
+    ShardedGraph.open(tmp_path / "g").close()

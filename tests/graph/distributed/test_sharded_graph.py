@@ -77,6 +77,11 @@ def test_bad_input(tmp_path: Path) -> None:
     shards = ShardedGraph.partition(GRAPH, 2, tmp_path / "g")
     bad: list[tuple[type[Exception], str, Any]] = [
         (ValueError, "k_hop: seeds: expected ids from 0 to 299, got 300", lambda: shards.k_hop([300], [1])),
+        (
+            TypeError,
+            "k_hop: expected a list with a number for each hop for sizes, got 2",
+            lambda: shards.k_hop([1], 2),
+        ),
         (ValueError, "sizes, got -2", lambda: shards.k_hop([1], [-2])),
         (ValueError, "features: expected names of", lambda: shards.k_hop([1], [1], features=["y"])),
         (ValueError, "features: expected names of", lambda: shards.k_hop([1], [1], features="x")),
@@ -86,7 +91,7 @@ def test_bad_input(tmp_path: Path) -> None:
         (ValueError, "edge_feat: expected .*'w', 'time'", lambda: shards.update([(0, 1)], {"w": [1.0]})),
         (
             ValueError,
-            r"'x': expected float64 \[1, 3\], got float64 \[1, 2\]",
+            r"'x': expected shape \[1, 3\], got \[1, 2\]",
             lambda: shards.update(nodes=[1], node_feat={"x": np.ones((1, 2))}),
         ),
         (FileExistsError, "exists", lambda: ShardedGraph.partition(GRAPH, 2, tmp_path / "g")),

@@ -154,12 +154,15 @@ def test_gin(graph, x):
     hidden = linear(layer.linear1, adjacency(graph) @ x.numpy() + 1.3 * x.numpy())
     hidden = (hidden - hidden.mean(1, keepdims=True)) / np.sqrt(hidden.var(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(layer(graph, x).numpy(), linear(layer.linear2, np.maximum(hidden, 0)))
-    assert not layer.epsilon.stop_gradient and gnn.GINConv(5, 4).epsilon.stop_gradient
+    assert not layer.epsilon.stop_gradient
+    plain = gnn.GINConv(5, 4, init_eps=0.3)  # PGL's has no parameter for it either
+    assert plain.epsilon == 0.3 and "epsilon" not in plain.state_dict()
 
 
 @pytest.mark.parametrize("self_loop", [False, True])
 def test_appnp_and_lightgcn(graph, x, self_loop):
-    matrix = normalised(graph.add_self_loops() if self_loop else graph)
+    # As PGL and PyTorch Geometric: one loop at each node, also where there was one already.
+    matrix = normalised(graph.remove_self_loops().add_self_loops() if self_loop else graph)
     expected = x.numpy()
     for _ in range(3):
         expected = 0.9 * matrix @ expected + 0.1 * x.numpy()

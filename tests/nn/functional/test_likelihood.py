@@ -115,6 +115,49 @@ def test_ctc_divides_gradients_by_the_time_but_not_the_value() -> None:
     np.testing.assert_allclose(y.grad.numpy(), x.grad.numpy() / 4, rtol=1e-12)
 
 
+def test_ctc_refuses_what_it_cannot_read() -> None:
+    x, _ = both(4, 2, 5)
+    labels, lengths, counts = (paddle.to_tensor(v) for v in ([[1, 2], [3, 9]], [4, 3], [2, 1]))
+    F.ctc_loss(x, labels, lengths, counts)  # 9 lies behind the end of its label
+    for bad, words in (
+        ((x, labels, lengths, paddle.to_tensor([2, 2])), "ctc_loss: labels: expected 0 to 4, got 9"),
+        ((x, labels - 2, lengths, counts), "labels: expected 0 to 4, got -1"),
+        ((x, labels, lengths, paddle.to_tensor([-1, 1])), r"label_lengths from 0 to 2, got \[-1, 1\]"),
+        ((x, labels, lengths, paddle.to_tensor([3, 1])), r"label_lengths from 0 to 2, got \[3, 1\]"),
+        ((x, labels, paddle.to_tensor([5, 1]), counts), r"input_lengths from 0 to 4, got \[5, 1\]"),
+        ((x, labels, paddle.to_tensor([4]), counts), "expected 2 input_lengths"),
+        ((x[0], labels, lengths, counts), r"\[time, batch, classes\]"),
+        ((x, labels[0], lengths, counts), r"labels \[batch, n\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            F.ctc_loss(*bad)
+    with pytest.raises(ValueError, match="blank: expected 0 to 4, got -1"):
+        F.ctc_loss(x, labels, lengths, counts, blank=-1)
+    with pytest.raises(TypeError, match="expected float32 or float64, got float16"):
+        F.ctc_loss(x.astype("float16"), labels, lengths, counts)
+
+
+def test_ctc_has_no_second_derivative_and_sees_overwritten_logits() -> None:
+    x, _ = both(4, 1, 5)
+    given = [paddle.to_tensor(v) for v in ([[1, 2]], [4], [2])]
+    with pytest.raises(NotImplementedError, match="ctc_loss has no second derivative"):
+        paddle.grad(F.ctc_loss(x, *given), x, create_graph=True)
+    y = x * 1.0
+    loss = F.ctc_loss(y, *given)
+    y.add_(paddle.ones([1], "float64"))
+    with pytest.raises(RuntimeError):
+        loss.backward()
+
+
+def test_ctc_under_auto_cast_is_float32() -> None:
+    x, labels = paddle.randn([6, 2, 5]), paddle.to_tensor([[1, 2], [3, 3]])
+    x.stop_gradient = False
+    with paddle.amp.auto_cast(dtype="bfloat16"):
+        loss = F.ctc_loss(x.astype("bfloat16"), labels, paddle.to_tensor([6, 5]), paddle.to_tensor([2, 2]))
+    loss.backward()
+    assert loss.dtype == paddle.float32 and x.grad.dtype == paddle.float32 and bool(x.grad.isfinite().all())
+
+
 def alignments(lp: np.ndarray, label: list[int], blank: int) -> float:
     """-log of the sum over every order of `time` blanks and the labels, the last one a blank."""
     time, total = lp.shape[0], []

@@ -567,6 +567,8 @@ FUNCTIONS: dict[str, list[Call]] = {
         call(f(6, 2, 5), given([[1, 2], [3, 3]], "int32"), given([6, 4], "int64"), given([2, 1], "int64"), reduction="none", norm_by_times=True),
         call(f(6, 2, 5), given([[1, 2, 0], [3, 2, 1]], "int32"), given([6, 4], "int64"), given([2, 3], "int64"), 4, "sum"),
         call(f(6, 2, 5), given([[1, 1, 1], [3, 2, 1]], "int32"), given([3, 6], "int64"), given([3, 3], "int64"), 0, "none", zero_infinity=True),
+        call(f(9, 3, 5), given([[1, 1, 3], [3, 0, 0], [2, 4, 2]], "int32"), given([9, 3, 6], "int64"), given([3, 1, 2], "int64"), reduction="sum"),
+        call(f(5, 2, 4), given([[1, 2], [3, 3]], "int32"), given([5, 4], "int64"), given([0, 2], "int64"), reduction="none"),
     ],
     "rnnt_loss": [
         call(f(2, 4, 3, 5, high=0.0), given([[1, 2], [3, 1]], "int32"), given([4, 3], "int32"), given([2, 1], "int32"), 0, 0.1, "none"),

@@ -156,7 +156,10 @@ PROGRAMS: dict[str, list[str]] = {
     ],
     "paddle.stack": ["x = t([1., 2.]); r = P.stack([x, x], axis=t(1))"],
     "paddle.nn.functional.ctc_loss": [
-        "x = P.zeros([1, 1, 3]); r = F.ctc_loss(x, t([[1, 2]], 'int32'), t([1]), t([2]), reduction='none')"
+        "x = P.zeros([1, 1, 3]); r = F.ctc_loss(x, t([[1, 2]], 'int32'), t([1]), t([2]), reduction='none')",
+        "x = t([[[0., -200., 1.]], [[0., -200., 1.]]], sg=False); r = F.ctc_loss(x, t([[1]], 'int32'), t([2]), t([1]), reduction='none')",
+        "x = t([[[0., 2., 1.]], [[0., 2., 1.]]], sg=False); r = F.ctc_loss(x, t([[1]], 'int32'), t([0]), t([0]), reduction='none')",
+        "x = t([[[0., 2., 1.]], [[0., float('nan'), 1.]]], sg=False); r = F.ctc_loss(x, t([[1]], 'int32'), t([2]), t([1]), reduction='none')",
     ],
     "paddle.optimizer.Adam": [
         f"e = P.nn.Embedding(3, 2, sparse={sparse}); e.weight.set_value(P.arange(6, dtype='float32').reshape([3, 2])); "

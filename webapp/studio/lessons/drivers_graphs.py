@@ -49,6 +49,14 @@ def gradient(leaf: Any, name: str) -> Any:
     return leaf.grad.numpy()
 
 
+def go_back(output: Any, g: Any) -> None:
+    """Backward from an output with the gradient g. Raises ValueError where the output has another shape."""
+    g = sampan.to_tensor(g)
+    if list(output.shape) != list(g.shape):
+        raise ValueError(f"expected an output of shape {list(g.shape)}, got {list(output.shape)}")
+    output.backward(g)
+
+
 def _routes(sources: Any, targets: Any, sizes: list[int]) -> Routes:
     return Routes(_ids(sources), _ids(targets), sizes[0], sizes[1])
 
@@ -60,7 +68,7 @@ def messages_summed(
     """(what each target receives, [the gradient of x]) of the operator, which has the slot as its body."""
     x = sampan.to_tensor(inputs[0], stop_gradient=False)
     value: Any = messages.neighbour_sum(x, _routes(sources, targets, sizes), mean)
-    value.backward(sampan.to_tensor(g))
+    go_back(value, g)
     return value.numpy(), [gradient(x, "x")]
 
 
@@ -134,7 +142,7 @@ def convolved(
     layer.bias.set_value(bias.numpy())
     x = sampan.to_tensor(feature, stop_gradient=False)
     output = layer(made, x) if norm is None else layer(made, x, sampan.to_tensor(norm))
-    output.backward(sampan.to_tensor(g))
+    go_back(output, g)
     leaves = {"feature": x, "weight": layer.linear.weight, "bias": layer.bias}
     return (output.numpy(), *(gradient(leaf, name) for name, leaf in leaves.items()))
 

@@ -16,7 +16,7 @@ from sampan.graph.meta_path import PathCounts
 from sampan.learn import slots
 from sampan.learn.drivers import driver, gradient_of, parameter
 
-from .drivers_graphs import _ids, gradient
+from .drivers_graphs import _ids, go_back, gradient
 
 
 def _grown(count: int, batches: list[Any]) -> tuple[GrowingRows, list[Any]]:
@@ -103,7 +103,7 @@ def paths_attended(slot: slots.Slot, paths: list[Any], feature: Any, arrays: lis
         named[name].set_value(np.zeros(named[name].shape, np.float32))
     x = sampan.to_tensor(feature, stop_gradient=False)
     output, beta = layer(graphs, x, return_semantic_attention_weights=True)
-    output.backward(sampan.to_tensor(g))
+    go_back(output, g)
     return output.numpy(), beta.numpy(), gradient(x, "feature"), gradient(named["q"], "q")
 
 

@@ -1,5 +1,6 @@
 """What a sharded graph needs: memory, bytes through the network, and time for a batch."""
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -106,6 +107,8 @@ def plan(
         whole(value, 1, f"plan: expected a whole number of at least 1 for {name}")
     for name, value in {"edges": edges, "feature_bytes": feature_bytes}.items():
         whole(value, 0, f"plan: expected a whole number of at least 0 for {name}")
+    if bandwidth is not None and not bandwidth > 0:
+        raise ValueError(f"plan: expected bytes per second above 0 for bandwidth, got {bandwidth}")
     if batch > nodes or not imbalance >= 1:
         raise ValueError(
             f"plan: expected batch <= nodes and imbalance >= 1, got {batch}, {nodes} and {imbalance}"
@@ -116,7 +119,7 @@ def plan(
         whole(fanout, -1, "plan: expected whole numbers of at least -1 for fanouts")
         found = frontier * (degree if fanout < 0 else min(fanout, degree))
         network += frontier * (ROW + PLACE + COUNT) + found * (SOURCE + NUMBER + edge_feature_bytes)
-        frontier = (nodes - seen) * -np.expm1(found * np.log1p(-1 / nodes)) if nodes > 1 else 0.0
+        frontier = (nodes - seen) * -math.expm1(found * math.log1p(-1 / nodes)) if nodes > 1 else 0.0
         seen, drawn = seen + frontier, drawn + found
     network += seen * (ROW + feature_bytes)
     seconds = None

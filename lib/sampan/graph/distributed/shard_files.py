@@ -1,14 +1,16 @@
 """The folder of a sharded graph.
 
 `manifest.json` names the folders that count, each with the SHA-256 of its own `arrays.json`, which names its
-arrays: plain `.npy` files, with their sizes and SHA-256. A folder is written under another name, then
-renamed, and never changed. Saving writes new folders of the shards that changed and replaces the manifest
-last, so all shards are of the same moment; folders that no manifest names are removed by the next save.
+arrays: plain `.npy` files, with their sizes and SHA-256. Both have a CRC-32 of themselves. A folder is
+written under another name, then renamed, and never changed. Saving writes new folders of the shards that
+changed and replaces the manifest last, so all shards are of the same moment; folders that no manifest names
+are removed by the next save.
 """
 
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,13 +27,17 @@ class ShardError(RuntimeError):
     """A part of a sharded graph that is missing, damaged, of another graph, or does not answer."""
 
 
+def _check(content: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content).encode())
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     with replacing(path) as file:
-        file.write(json.dumps(content).encode())
+        file.write(json.dumps({**content, "check": _check(content)}).encode())
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:
-    """Raises ShardError, which names `what`, for a file that is missing, not JSON, or in another format."""
+    """Raises ShardError, which names `what`, for a file that is missing, damaged or of another format."""
     try:
         found = json.loads(path.read_bytes())
     except OSError as error:
@@ -41,6 +47,8 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     version = found.get("format") if isinstance(found, dict) else None
     if version != FORMAT:
         raise ShardError(f"{what}: {path}: expected format {FORMAT}, got {version!r}")
+    if found.pop("check", None) != _check(found):
+        raise ShardError(f"{what}: {path} is damaged: its CRC-32 is another")
     return found
 
 

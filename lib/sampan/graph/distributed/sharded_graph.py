@@ -15,6 +15,7 @@ import torch
 from ...engine.tensor import Tensor
 from ...kernels import graph as graph_kernels
 from ..adjacency import ids
+from ..columns import fitted
 from ..drawing import child, host, start, whole
 from ..graph import Graph, edge_ends
 from ..k_hop import Sample, tensor
@@ -171,6 +172,8 @@ class ShardedGraph:
         Other arguments, the result and errors are those of `sampan.graph.k_hop`.
         """
         what, base = "ShardedGraph.k_hop", start(seed)
+        if not isinstance(sizes, Sequence) or isinstance(sizes, str):
+            raise TypeError(f"{what}: expected a list with a number for each hop for sizes, got {sizes!r}")
         hops = [whole(n, -1, f"{what}: expected whole numbers of at least -1 for sizes") for n in sizes]
         given = ids(seeds, self.num_nodes, f"{what}: seeds").reshape(-1)
         self._check_names(what, replace, weights, features, edge_features)
@@ -343,12 +346,7 @@ def _rows_given(given: Any, specs: Mapping[str, Any], prefix: str, count: int, w
     found = {}
     for name, values in (given or {}).items():
         shape, kind = specs[name]
-        array = host(values)
-        if array.shape != (count, *shape) or not np.can_cast(array.dtype, kind, "same_kind"):
-            raise ValueError(
-                f"{what}: {name!r}: expected {kind} {[count, *shape]}, got {array.dtype} {list(array.shape)}"
-            )
-        found[prefix + name] = array.astype(kind)
+        found[prefix + name] = fitted(host(values), np.empty((0, *shape), kind), count, f"{what}: {name!r}")
     return found
 
 

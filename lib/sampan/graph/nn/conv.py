@@ -213,6 +213,7 @@ class TransformerConv(nn.Layer):
 class GINConv(nn.Layer):
     """MLP((1 + epsilon) x + the sum of the neighbours), with two linear layers and a normalisation between.
 
+    train_eps: epsilon is a parameter [1, 1], `init_eps` at first; else it is that number.
     Source: Xu et al., How Powerful are Graph Neural Networks?, 2019, (4.1).
     """
 
@@ -228,9 +229,9 @@ class GINConv(nn.Layer):
         self.linear1, self.linear2 = nn.Linear(input_size, output_size), nn.Linear(output_size, output_size)
         self.layer_norm, self.activation = nn.LayerNorm(output_size), _activation(activation)
         constant = nn.initializer.Constant(init_eps)
-        epsilon: Any = self.create_parameter([1, 1], default_initializer=constant)
-        epsilon.stop_gradient = not train_eps
-        self.epsilon = epsilon
+        self.epsilon: Any = (
+            self.create_parameter([1, 1], default_initializer=constant) if train_eps else init_eps
+        )
 
     def forward(self, graph: Graph, feature: Tensor) -> Tensor:
         output = graph.send_recv(feature) + feature * (self.epsilon + 1.0)
@@ -240,7 +241,7 @@ class GINConv(nn.Layer):
 class APPNP(nn.Layer):
     """k_hop times x <- (1 - alpha) D^-1/2 A D^-1/2 x + alpha x_0, without weights.
 
-    self_loop: as if each node had one more edge to itself.
+    self_loop: as if each node had exactly one edge to itself.
     Source: Gasteiger, Bojchevski and Günnemann, Predict then Propagate, 2019, (4).
     """
 
@@ -250,7 +251,8 @@ class APPNP(nn.Layer):
 
     def forward(self, graph: Graph, feature: Tensor, norm: Tensor | None = None) -> Tensor:
         if self.self_loop:
-            graph = Graph((graph.sources, graph.targets), graph.num_nodes).add_self_loops()
+            bare = Graph((graph.sources, graph.targets), graph.num_nodes)
+            graph = bare.remove_self_loops().add_self_loops()
         norm = degree_norm(graph) if norm is None else norm
         output = feature
         for _ in range(self.k_hop):

@@ -7,8 +7,9 @@ import torch
 
 from ...engine.apply import wrap
 from ...engine.tensor import InvalidArgument, Tensor
+from ...kernels import speech_ctc
 from ...ops import criteria
-from ...ops.activation import log_sigmoid, log_softmax, softmax
+from ...ops.activation import log_sigmoid, softmax
 from ...ops.indexing import where
 from .loss import cross_entropy, number_of, reduced
 from .vision import plain
@@ -192,23 +193,20 @@ def ctc_loss(
     first.
     """
     number_of(reduction)
+    if log_probs.ndim != 3 or labels.ndim != 2:
+        raise InvalidArgument(
+            "expected log_probs [time, batch, classes] and labels [batch, n], "
+            f"got {[*log_probs.shape]} and {[*labels.shape]}"
+        )
     times, batch, classes = log_probs.shape
     lengths = lengths_of("input_lengths", input_lengths, batch, times)
     counts = lengths_of("label_lengths", label_lengths, batch, labels.shape[-1])
     if not 0 <= blank < classes:
         raise InvalidArgument(f"blank: expected 0 to {classes - 1}, got {blank}")
-    spelled = labels.data.long().clone()  # torch reads what they name without a check, in backward once more
-    if spelled.ndim == 2:  # what lies behind a sequence's end may be anything
-        ends = torch.tensor(counts, device=spelled.device)[:, None]
-        spelled.masked_fill_(torch.arange(spelled.shape[1], device=spelled.device) >= ends, blank)
-    if spelled.numel() and not 0 <= int(spelled.min()) <= int(spelled.max()) < classes:
-        raise InvalidArgument(
-            f"labels: expected 0 to {classes - 1}, got {int(spelled.min())} to {int(spelled.max())}"
-        )
-    loss = criteria.ctc(log_softmax(log_probs, -1), spelled, lengths, counts, blank)
-    if norm_by_times:
-        own = loss / wrap(torch.tensor(lengths, dtype=loss.data.dtype, device=loss.data.device))
-        loss = own + (loss - own).detach()
+    owned, wrong = speech_ctc.owned_labels(labels.data, counts, classes)
+    if wrong is not None:
+        raise InvalidArgument(f"labels: expected 0 to {classes - 1}, got {wrong}")
+    loss = criteria.ctc(log_probs, owned, lengths, counts, blank, norm_by_times)
     if zero_infinity:
         loss = where(loss.isinf(), wrap(torch.zeros_like(loss.data)), loss)
     if reduction == "mean":

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from .trace import trace
+from ..trace import trace
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 

@@ -4,10 +4,10 @@ import json
 import re
 
 import pytest
+from sampan.profiler import ProfilerState, SortedKeys
 
 import sampan
 from sampan import profiler
-from sampan.profiler import ProfilerState, SortedKeys
 
 
 def work():
