@@ -24,7 +24,7 @@ def relu(rng: np.random.Generator) -> Iterator[Case]:
             expected=(np.maximum(x.astype(np.float64), 0), [g * (x > 0)]),
             hint=(
                 "Positive numbers are returned unchanged, of any size and in any shape.",
-                "正数原样通过，不论大小和形状。",
+                "正数保持不变，不论大小和形状。",
             ),
         )
     x = rng.normal(size=(5, 7)).astype(np.float32)

@@ -54,7 +54,7 @@ def unbroadcast(rng: np.random.Generator) -> Iterator[Case]:
         driver="expression",
         args=([x, w, b], weights, "affine"),
         expected=(x @ w + b, [weights @ w.T, x.T @ weights, weights.sum(0)]),
-        hint=("The bias was added to every row of the batch.", "偏置加到了每一行。"),
+        hint=("The bias was added to every row of the batch.", "偏置加到了这一批的每一行。"),
     )
 
 
@@ -77,7 +77,10 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
         driver="gradient",
         args=([x, y], g),
         expected=(x * y, [g * y, (g * x).sum(0, keepdims=True)]),
-        hint=("Leave shapes to the tape: it sums back what broadcasting repeated.", "形状交给磁带处理。"),
+        hint=(
+            "Leave shapes to the tape: it sums back what broadcasting repeated.",
+            "形状交给磁带处理：广播重复过的，它会求和还原。",
+        ),
     )
     x, y, g = (rng.normal(size=(4, 4)) for _ in range(3))
     yield Case(
@@ -94,7 +97,7 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
         expected=[2 * g * y + 2 * g * (x + y), 2 * g * x + 2 * g * (x + y)],
         hint=(
             "In a second derivative your pullback runs on Tensors: plain * on x, y and the gradient is enough.",
-            "求二阶导数时回传函数在 Tensor 上运行：直接用 * 即可。",
+            "求二阶导数时，拉回函数在 Tensor 上运行：对 x、y 和梯度直接用 * 即可。",
         ),
     )
 
@@ -102,11 +105,11 @@ def multiply(rng: np.random.Generator) -> Iterator[Case]:
 def topological_order(rng: np.random.Generator) -> Iterator[Case]:
     late: Text = (
         "A node passes its gradient on only after every consumer has sent its part: paths of different length meet.",
-        "节点要等所有使用者都传来梯度之后才能继续：长短不同的路径会汇合。",
+        "节点要等所有使用它的节点都传来梯度之后才能继续：长短不同的路径会汇合。",
     )
     deep: Text = (
         "A tape may be thousands of nodes long: use your own stack instead of recursion.",
-        "磁带可达上万节点：请勿递归。",
+        "磁带可能有上万个节点：不要用递归。",
     )
     short = [[1, 3], [2], [3], [None]]
     yield Case(
@@ -203,7 +206,7 @@ EXERCISES = [
         "ops.multiply",
         2,
         "The pullback of a product",
-        "乘积的回传",
+        "乘积的拉回函数",
         multiply,
         forbid=(*BACKWARD, "multiply", "multiply_"),
     ),
@@ -211,7 +214,7 @@ EXERCISES = [
         "autograd.topological_order",
         3,
         "In which order?",
-        "按什么顺序？",
+        "按什么次序？",
         topological_order,
         forbid=(
             *BACKWARD,

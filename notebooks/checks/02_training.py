@@ -23,7 +23,7 @@ def wide(values: list[np.ndarray]) -> list[np.ndarray]:
 def sgd_step(rng: np.random.Generator) -> Iterator[Case]:
     hint: Text = (
         "Every parameter moves by lr times its gradient, against the gradient.",
-        "每个参数沿梯度的反方向移动，步长为 lr 乘以梯度。",
+        "每个参数沿梯度的反方向移动 lr 乘以梯度。",
     )
     parameters, gradients = arrays(rng), arrays(rng)
     lr = float(rng.uniform(0.01, 0.5))

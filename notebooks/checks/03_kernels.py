@@ -113,7 +113,7 @@ def race(
         yield Race(
             name=(
                 f"rung {number}: {times:g} times as fast as the triple loop",
-                f"第 {number} 级：{times:g} 倍于三重循环",
+                f"第 {number} 档：速度达到三重循环的 {times:g} 倍",
             ),
             driver="chained",
             args=first.args,

@@ -107,13 +107,13 @@ def gradients(x: np.ndarray, w: np.ndarray, g: np.ndarray, stride: int, padding:
 def conv2d(rng: np.random.Generator) -> Iterator[Case]:
     hint: Text = (
         "The number under w[i, j] at position (r, c) is x[r * stride + i, c * stride + j], in the padded image.",
-        "在补零后的图像中，位置 (r, c) 处与 w[i, j] 相乘的是 x[r * stride + i, c * stride + j]。",
+        "在填充后的图像中，位置 (r, c) 处与 w[i, j] 相乘的是 x[r * stride + i, c * stride + j]。",
     )
     for name, name_zh, shape, filters, stride, padding in (
         ("three channels, four filters", "三个通道，四个滤波器", (2, 3, 7, 6), (4, 3, 3, 3), 1, 0),
         ("a filter that is not square", "非方形的滤波器", (1, 2, 6, 9), (3, 2, 2, 4), 1, 0),
-        ("a border of two", "补两圈零", (2, 1, 5, 5), (2, 1, 3, 3), 1, 2),
-        ("steps of two", "步长为二", (2, 2, 9, 8), (3, 2, 3, 3), 2, 1),
+        ("a border of two", "填充两圈零", (2, 1, 5, 5), (2, 1, 3, 3), 1, 2),
+        ("steps of two", "步幅为二", (2, 2, 9, 8), (3, 2, 3, 3), 2, 1),
     ):
         x, w = rng.normal(size=shape), rng.normal(size=filters)
         value = correlated(x, w, stride, padding)
@@ -152,7 +152,7 @@ def lstm(
 def lstm_cell(rng: np.random.Generator) -> Iterator[Case]:
     hint: Text = (
         "In the long row the order is input gate, forget gate, candidate, output gate.",
-        "长向量的顺序是：输入门、遗忘门、候选值、输出门。",
+        "长向量的次序是：输入门、遗忘门、候选值、输出门。",
     )
 
     def weights(inputs: int, size: int) -> dict[str, np.ndarray]:

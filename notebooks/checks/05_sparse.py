@@ -186,7 +186,7 @@ def race(rng: np.random.Generator) -> Iterator[Race]:
         yield Race(
             name=(
                 f"rung {number}: {times:g} times as fast as the textbook's order",
-                f"第 {number} 级：{times:g} 倍于教科书的循环次序",
+                f"第 {number} 档：速度达到教科书次序的 {times:g} 倍",
             ),
             driver="rows_times_chained",
             args=first.args,
@@ -307,7 +307,7 @@ def _second(rng: np.random.Generator) -> Case:
         expected=[part.numpy() for part in second],
         hint=(
             "product, at_entries and picked are recorded when they are called with Tensors; NumPy's functions are not.",
-            "传入张量时 product、at_entries、picked 会被记录；NumPy 的函数不会。",
+            "传入 Tensor 时，product、at_entries、picked 会被记录；NumPy 的函数不会。",
         ),
         **TIGHT,
     )
@@ -366,9 +366,9 @@ def neighbours(rng: np.random.Generator) -> Iterator[Case]:
     )
     apart: Text = (
         "Entries of different samples are never neighbours: the batch number belongs to a place.",
-        "不同样本的元素互不相邻：批次号也是位置的一部分。",
+        "不同样本的元素互不相邻：批次编号也是位置的一部分。",
     )
-    far: Text = ("Use the given offsets unchanged.", "直接使用传入的偏移。")
+    far: Text = ("Use the given offsets unchanged.", "使用传入的偏移，不要改动。")
     for name, name_zh, shape, count, offsets, hint in (
         (
             "a filled grid: nothing wraps around",
@@ -380,7 +380,7 @@ def neighbours(rng: np.random.Generator) -> Iterator[Case]:
         ),
         ("two samples", "两个样本", (2, 4, 4, 4), 70, offsets_of(3), apart),
         ("in any order", "次序打乱", (1, 7, 8, 9), 150, offsets_of(3), far),
-        ("dilated", "膨胀", (1, 9, 9, 9), 200, offsets_of(3, 2), far),
+        ("dilated", "空洞", (1, 9, 9, 9), 200, offsets_of(3, 2), far),
         ("kernel 5, three samples", "核为 5，三个样本", (3, 6, 5, 4), 120, offsets_of(5), edge),
     ):
         places = some(rng, shape, count)
@@ -394,7 +394,7 @@ def neighbours(rng: np.random.Generator) -> Iterator[Case]:
     yield Case(("no entries", "没有元素"), "places_near", args, np.zeros((27, 0), I), far, dtype="int32")
     for name, name_zh, shape, count, dilation in (
         ("SubmConv3D through the tape", "SubmConv3D，经过磁带", (2, 6, 5, 7), 130, 1),
-        ("SubmConv3D, dilated, through the tape", "膨胀的 SubmConv3D，经过磁带", (1, 8, 7, 6), 120, 2),
+        ("SubmConv3D, dilated, through the tape", "空洞 SubmConv3D，经过磁带", (1, 8, 7, 6), 120, 2),
         ("SubmConv2D through the tape", "SubmConv2D，经过磁带", (2, 9, 8), 60, 1),
     ):
         args, answer = convolved(rng, shape, count, 3, dilation)

@@ -303,7 +303,7 @@ def adagrad(
 def update_rows(rng: np.random.Generator) -> Iterator[Case]:
     formula: Text = (
         "First moment += g * g, then table -= lr * g / (sqrt(moment) + epsilon), in the rows of these ids, and in place.",
-        "先 moment += g * g，再 table -= lr * g / (sqrt(moment) + epsilon)，只动这些编号的行，就地修改。",
+        "先 moment += g * g，再 table -= lr * g / (sqrt(moment) + epsilon)，只动这些编号的行，原地修改。",
     )
     once: Text = (
         "Rows of one id are added up before they are squared: that is what gradient.coalesced() is for.",
@@ -344,7 +344,7 @@ def update_rows(rng: np.random.Generator) -> Iterator[Case]:
         ("six steps of the library's optimizer", "库中优化器的六步"), "adagrad_steps", (batches, table, rate, epsilon, begin), found,
         once, rtol=1e-3, atol=1e-3,
     )  # fmt: skip
-    yield hybrid(rng, ("a table in two kinds of memory", "两级存储的表"), once)
+    yield hybrid(rng, ("a table in two kinds of memory", "两种内存里的表"), once)
 
 
 # --- the cache ----------------------------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ def queue(rng: np.random.Generator) -> Case:
     hint = (
         "Two neighbours refer to each other; newer of the newest place and older of the oldest are -1, and place_of of a row that "
         "is not cached is 0.",
-        "相邻的两个位置互相指向对方；最新位置的 newer 和最旧位置的 older 为 -1，不在缓存中的行的 place_of 为 0。",
+        "相邻的两个位置互相指向对方；最近使用的位置的 newer 和最久未用的位置的 older 为 -1，不在缓存中的行的 place_of 为 0。",
     )
     names = "the queue from both ends, and the cached rows", "从两端读队列，以及哪些行在缓存中"
     return Case(names, "cache_queue", (batches, 5, 80), found, hint)
@@ -411,11 +411,11 @@ def ask(rng: np.random.Generator) -> Iterator[Case]:
     newest: Text = (
         "A row that is looked up becomes the newest, also if it is cached already (else: first in, first out), and the two neighbours that "
         "it leaves are linked in both directions.",
-        "被查询的行即使已在缓存中也变为最新（否则就成了先进先出），它离开的两个邻居要双向接上。",
+        "被查询的行即使已在缓存中，也要移到队首（否则就成了先进先出），它离开的两个邻居要双向接上。",
     )
     joined: Text = (
         "When a place is taken out of the middle, its two neighbours are linked in both directions; at the oldest end, ends[1] moves.",
-        "从中间取出一个位置时，要把它两边的邻居双向接上；在最旧的一端则移动 ends[1]。",
+        "从中间取出一个位置时，要把它两边的邻居双向接上；在最久未用的一端则移动 ends[1]。",
     )
     forgotten: Text = (
         "place_of of the evicted row is 0 again: a later look-up is a miss.",
@@ -434,18 +434,18 @@ def ask(rng: np.random.Generator) -> Iterator[Case]:
         ("a cache of one place", "一个位置的缓存", 1, 4, 1, 110, joined),
         ("a cache that is never full", "不会装满的缓存", 40, 30, 10, 15, newest),
         ("rows that are loaded again", "淘汰后又载入的行", 10, 14, 10, 40, forgotten),
-        ("a long log", "较长的日志", 50, 400, 50, 60, forgotten),
+        ("a long log", "较长的记录", 50, 400, 50, 60, forgotten),
     ):
         batches = [skewed(rng, count, batch) for _ in range(size)]
         args = batches, capacity, count
         yield Case((name, name_zh), "cache_asked", args, asked(batches, capacity), hint)
     yield queue(rng)
-    yield hybrid(rng, ("a table in two kinds of memory", "两级存储的表"), joined)
+    yield hybrid(rng, ("a table in two kinds of memory", "两种内存里的表"), joined)
 
 
 EXERCISES = [
     Exercise("ops.embedding.rows_at", 2, "The look-up", "查表", rows_at, (*LIBRARY, *KERNELS), seconds=COMPILING),
-    Exercise("ops.embedding.rows_summed", 2, "The scatter-add", "散加", rows_summed, (*LIBRARY, *KERNELS, *ADDING, *SPARSE), seconds=COMPILING),
+    Exercise("ops.embedding.rows_summed", 2, "The scatter-add", "散布累加", rows_summed, (*LIBRARY, *KERNELS, *ADDING, *SPARSE), seconds=COMPILING),
     Exercise("row_sparse.RowSparse.coalesced", 3, "Repeated ids as one", "合并重复编号", coalesced, (*LIBRARY, *KERNELS, *SPARSE, "unique", "unique_consecutive")),
     Exercise("optimizer.Adagrad.update_rows", 2, "Lazy Adagrad", "惰性 Adagrad", update_rows, (*LIBRARY, *KERNELS, "step", "unique", "Adagrad", "update", "rule", "_update", "rule_step", "optim")),
     Exercise("kernels.cpu_embedding_cache.ask", 3, "The cache", "缓存", ask, (*LIBRARY, *KERNELS, "ask", "lru_cache", "LRUCache", "cachetools"), seconds=COMPILING),

@@ -113,7 +113,7 @@ def neighbour_sum(rng: np.random.Generator) -> Iterator[Case]:
     factor: Text = (
         "Each message is multiplied by the factor of its place. For the turned edges the factor belongs to the other end: "
         "OTHER_END[mean].",
-        "每条消息乘以所在位置的因子。边反向后因子属于另一端：OTHER_END[mean]。",
+        "每条消息乘以所在位置的系数。边反向后，系数属于另一端：OTHER_END[mean]。",
     )
     for name, name_zh, sizes, count, width, mean, hint in (
         ("a sum", "求和", [20, 20], 90, 7, "", each),
@@ -204,7 +204,7 @@ def fanned(targets: np.ndarray, seeds: np.ndarray, size: int) -> Holds:
         fault,
         (
             "min(degree, size) different edges of each seed, the same for the same seed",
-            "每个种子 min(degree, size) 条不同的边，相同随机种子结果相同",
+            "每个种子节点 min(degree, size) 条不同的边，相同随机种子结果相同",
         ),
     )
 
@@ -294,7 +294,7 @@ def gcn_forward(rng: np.random.Generator) -> Iterator[Case]:
     )
     given: Text = (
         "Where `norm` is given, its factors are used instead of those of the degrees.",
-        "给出 norm 时，用它的因子代替由度得到的因子。",
+        "给出 norm 时，用它的系数代替由度数得到的系数。",
     )
     yield gcn_case(rng, ("many edges", "边较多"), both, 20, 160, (7, 6))
     yield gcn_case(rng, ("a wider output", "更宽的输出"), both, 14, 90, (3, 9))
@@ -302,7 +302,7 @@ def gcn_forward(rng: np.random.Generator) -> Iterator[Case]:
     yield gcn_case(rng, ("an activation", "激活函数"), last, 18, 90, (5, 8), activation="tanh")
     yield gcn_case(rng, ("norm=False", "不归一化"), last, 15, 60, (4, 8), norm=False)
     factors = rng.uniform(0.2, 2, (16, 1)).astype(F)
-    yield gcn_case(rng, ("factors of your own", "自带因子"), given, 16, 70, (4, 7), norm=factors)
+    yield gcn_case(rng, ("factors of your own", "自己给的系数"), given, 16, 70, (4, 7), norm=factors)
     yield trained(rng, both)
 
 

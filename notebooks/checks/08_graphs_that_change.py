@@ -177,7 +177,7 @@ def path_product(rng: np.random.Generator) -> Iterator[Case]:
     for name, name_zh, path, expected in (
         (
             "coauthors, through the library's HeteroGraph",
-            "合作者，经过库的 HeteroGraph",
+            "合著者，经过库的 HeteroGraph",
             ["author", "paper", "author"],
             a @ a.T,
         ),

@@ -16,7 +16,7 @@ from sampan.learn.cases import Case, Difference, Text
 UNCHANGED: Text = (
     "It is the same as before the call. A function that works in place writes into the array that it got, as in "
     "`x[...] = y` or `x.add_(y)`; `x = y` only gives a name to another array",
-    "它与调用之前相同。就地修改的函数要写进收到的数组，如 `x[...] = y` 或 `x.add_(y)`；`x = y` 只是让这个名字指向另一个数组",
+    "它与调用之前相同。原地修改的函数要写进收到的数组，如 `x[...] = y` 或 `x.add_(y)`；`x = y` 只是让这个名字指向另一个数组",
 )
 RETURNED: Text = (
     "It is the input, unchanged: is the result of the computation what the function returns?",
