@@ -135,8 +135,3 @@ def test_a_wrong_answer_in_chinese(lesson, chinese, function, words):
         learn.check("practice.double")
     for word in [*words, "各两倍。"]:
         assert word in str(caught.value)
-
-
-def test_another_language_is_refused():
-    with pytest.raises(ValueError, match="lang must be 'en' or 'zh', got 'fr'"):
-        learn.language("fr")
