@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 # Everything else stays out: tokens, cookie secrets, cloud keys, proxies with passwords.
@@ -33,6 +34,10 @@ _SECRET_WORDS = ("TOKEN", "TICKET", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "A
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
+
+# A thread of OpenMP that waits for the others sleeps instead of spinning. With more threads than free cores the
+# spinning ones keep the others from the cores: small networks took twenty times as long beside other sessions.
+SLEEPING = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -142,6 +142,7 @@ def test_a_kernel_sees_no_secret_and_what_it_may_use(kernel: KernelManager) -> N
     assert environment["SAMPAN_SESSION"] == str(record.path(here.state(), lease.id))
     assert environment["CUDA_VISIBLE_DEVICES"] == ""
     assert environment["OMP_NUM_THREADS"] == environment["NUMBA_NUM_THREADS"] == "3"
+    assert environment["OMP_WAIT_POLICY"] == os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def test_a_kernel_is_bound_by_limits(kernel: KernelManager) -> None:

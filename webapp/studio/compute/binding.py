@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from studio.environment import SLEEPING
 from studio.i18n import t
 
 from . import machine, record
@@ -20,7 +21,7 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA
 
 def environment_of(lease: Lease, state: Path) -> dict[str, str]:
     """The variables that show a session its device and nothing else, and where its record lies."""
-    variables = dict.fromkeys(_THREADS, str(threads()))
+    variables = {**SLEEPING, **dict.fromkeys(_THREADS, str(threads()))}
     variables["SAMPAN_SESSION"] = str(record.path(state, lease.id))
     variables["CUDA_VISIBLE_DEVICES"] = ""
     if lease.device.startswith("gpu:"):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from studio.environment import clean_environment
+from studio.environment import SLEEPING, clean_environment
 
 from .spawn import LONGEST, Spawn, encode, open_pair
 
@@ -206,7 +206,7 @@ class Zygote:
         with theirs, open(self._state / "zygote.log", "wb", opener=_private) as log:
             process = subprocess.Popen(
                 [*command, "--control", fd, "--socket", str(self._state / SOCKET), *WARM],
-                env={**clean_environment(os.environ), **threads},
+                env={**clean_environment(os.environ), **SLEEPING, **threads},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
