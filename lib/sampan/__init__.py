@@ -67,8 +67,8 @@ _install_inner()
 # Packages that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "learn", "linalg",
-    "models", "session", "signal", "sparse", "speech", "text", "vision", "visual",
+    "amp", "audio", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "learn",
+    "linalg", "models", "session", "signal", "sparse", "speech", "text", "vision", "visual",
 )
 # fmt: on
 

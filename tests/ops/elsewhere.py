@@ -27,6 +27,7 @@ import tests.sparse.test_elementwise
 import tests.sparse.test_products
 import tests.sparse.test_structure
 import tests.sparse.test_tensor
+import tests.speech.test_resample
 import tests.test_random
 import tests.test_tensor
 
@@ -47,6 +48,8 @@ _sparse = tests.sparse
 TESTED: dict[str, Callable[..., None]] = {
     "copy_to": tests.test_tensor.test_copies_between_devices_are_on_the_tape,
     "put_at_places": _functional.test_pooling.test_unpooling_puts_the_winners_back,
+    "resampled": tests.speech.test_resample.test_values_are_the_definition,
+    "resampled_back": tests.speech.test_resample.test_gradient_is_the_transpose,
     "ctc": _functional.test_likelihood.test_ctc,
     "transducer": _functional.test_likelihood.test_the_transducer_is_the_sum_over_all_alignments,
     "sampled": _functional.test_vision.test_affine_grids_and_sampling,

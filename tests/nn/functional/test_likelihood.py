@@ -131,8 +131,9 @@ def test_ctc_refuses_what_it_cannot_read() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             F.ctc_loss(*bad)
-    with pytest.raises(ValueError, match="blank: expected 0 to 4, got -1"):
-        F.ctc_loss(x, labels, lengths, counts, blank=-1)
+    for blank in (-1, 5, 1.5, "0"):
+        with pytest.raises(ValueError, match=f"blank: expected 0 to 4, got {blank!r}"):
+            F.ctc_loss(x, labels, lengths, counts, blank=blank)
     with pytest.raises(TypeError, match="expected float32 or float64, got float16"):
         F.ctc_loss(x.astype("float16"), labels, lengths, counts)
 

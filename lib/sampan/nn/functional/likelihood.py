@@ -201,8 +201,8 @@ def ctc_loss(
     times, batch, classes = log_probs.shape
     lengths = lengths_of("input_lengths", input_lengths, batch, times)
     counts = lengths_of("label_lengths", label_lengths, batch, labels.shape[-1])
-    if not 0 <= blank < classes:
-        raise InvalidArgument(f"blank: expected 0 to {classes - 1}, got {blank}")
+    if not isinstance(blank, int) or not 0 <= blank < classes:
+        raise InvalidArgument(f"blank: expected 0 to {classes - 1}, got {blank!r}")
     owned, wrong = speech_ctc.owned_labels(labels.data, counts, classes)
     if wrong is not None:
         raise InvalidArgument(f"labels: expected 0 to {classes - 1}, got {wrong}")
