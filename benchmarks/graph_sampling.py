@@ -1,4 +1,4 @@
-"""Samples and walks on graphs beside DGL and PaddlePaddle: a Markdown table, which `make bench` appends.
+"""Structure, samples and walks of graphs, and training on samples, beside DGL, SciPy and PaddlePaddle: a Markdown table, which `make bench` appends.
 
     python benchmarks/graph_sampling.py [--rounds 11] [--threads 1 2] [--only X] [--paddle PYTHON] [--peers FOLDER]
 
@@ -18,7 +18,7 @@ from benchmarks import side_by_side
 INTRODUCTION = """Times in ms (median ± interquartile range) of one call; a ratio above 1: Sampan is faster than the best peer.
 Results are not compared, because samples differ. DGL and PaddlePaddle sample the seeds again in the second hop, Sampan the
 nodes that the first hop found. torch_geometric samples with pyg-lib, which has no wheel for this torch. PaddlePaddle has
-no walks. x limit: over the cache lines of 64 bytes that the walks read in random order."""
+no walks. x limit: over the bytes that are read and written in order and the cache lines of 64 bytes that are read in random order."""
 
 
 def families() -> Any:

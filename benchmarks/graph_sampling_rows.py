@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 
 import sampan
@@ -127,4 +128,80 @@ def drop(value: Any) -> None:
     """Samples differ: there is nothing to compare."""
 
 
-FAMILIES = (fan_out, walks, meta_paths)
+def structure() -> Iterator[Row]:
+    """Compressed rows with the number of each edge, from edges in no order; ids are checked, as each library does."""
+    rng = np.random.default_rng(4)
+    nodes, count = 500_000, 5_000_000
+    sources, targets = rng.integers(0, nodes, count), rng.integers(0, nodes, count)
+    numbers = np.arange(count, dtype=np.int32)
+    programs: dict[str, Step] = {
+        "sampan": lambda: drop(graph.Graph((sources, targets), nodes).by_target),
+        "scipy": lambda: drop(scipy.sparse.coo_matrix((numbers, (targets, sources)), (nodes, nodes)).tocsr()),
+    }
+    dgl = peer("dgl")
+    if dgl is not None:
+        s, t = torch.from_numpy(sources), torch.from_numpy(targets)
+        programs["dgl"] = lambda: drop(dgl.graph((s, t), num_nodes=nodes).adj_tensors("csc"))
+    yield Row(
+        "compressed rows of 5M edges",
+        1.3,
+        programs,
+        moved=24.0 * count,
+        gathered=2.0 * 64 * count,
+        table=4 * count,
+    )
+
+
+SEEDS, BATCH, WIDTH, CLASSES = 20_480, 1_024, 64, 16
+
+
+def epoch() -> Iterator[Row]:
+    """Two GraphSAGE layers on sampled batches, forward, backward and Adam."""
+    rng = np.random.default_rng(5)
+    nodes, count = 100_000, 1_000_000
+    sources, targets = by_power_law(rng, nodes, count), rng.integers(0, nodes, count)
+    x = rng.standard_normal((nodes, WIDTH), np.float32)
+    labels, seeds = rng.integers(0, CLASSES, nodes), rng.permutation(nodes)[:SEEDS]
+    made = graph.Graph((sources, targets), nodes, node_feat={"x": x})
+    first, second = (
+        graph.nn.GraphSageConv(a, b, "mean", False) for a, b in ((WIDTH, WIDTH), (WIDTH, CLASSES))
+    )
+    adam = sampan.optimizer.Adam(1e-3, parameters=[*first.parameters(), *second.parameters()])
+    loader = graph.NeighborLoader(made, [10, 10], seeds, BATCH, shuffle=True, labels=labels)
+
+    def ours() -> None:
+        for batch in loader:
+            x = batch.graph.node_feat["x"]
+            (outer, reached), (inner, own) = batch.within(2), batch.within(1)
+            hidden = sampan.nn.functional.relu(first(outer, (x, x[:reached])))
+            logits = second(inner, (hidden, hidden[:own]))[batch.seeds]
+            sampan.nn.functional.cross_entropy(logits, batch.labels).backward()
+            adam.step()
+            adam.clear_grad()
+
+    programs: dict[str, Step] = {"sampan": ours}
+    dgl = peer("dgl")
+    if dgl is not None:
+        theirs = dgl.graph((torch.from_numpy(sources), torch.from_numpy(targets)), num_nodes=nodes)
+        theirs.create_formats_()
+        features, truth = torch.from_numpy(x), torch.from_numpy(labels)
+        sampler = dgl.dataloading.NeighborSampler([10, 10])
+        layers = torch.nn.ModuleList(
+            [dgl.nn.SAGEConv(WIDTH, WIDTH, "mean"), dgl.nn.SAGEConv(WIDTH, CLASSES, "mean")]
+        )
+        step = torch.optim.Adam(layers.parameters(), 1e-3)
+
+        def blocks() -> None:
+            order = torch.from_numpy(seeds)[torch.randperm(SEEDS)]
+            for chosen in order.split(BATCH):
+                inputs, _, (outer, inner) = sampler.sample_blocks(theirs, chosen)
+                hidden = torch.relu(layers[0](outer, features[inputs]))
+                torch.nn.functional.cross_entropy(layers[1](inner, hidden), truth[chosen]).backward()
+                step.step()
+                step.zero_grad()
+
+        programs["dgl"] = blocks
+    yield Row("one epoch of GraphSAGE, 20 batches of 1,024, fan-out [10, 10], 1M edges", 1.0, programs)
+
+
+FAMILIES = (structure, fan_out, walks, meta_paths, epoch)

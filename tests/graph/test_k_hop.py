@@ -124,3 +124,32 @@ def test_wrong_types_of_input() -> None:
         k_hop(TYPED, {"paper": [0]}, [{("a", "b", "c"): 1}])
     with pytest.raises(ValueError, match="different ids"):
         induced(GRAPH, [1, 1])
+
+
+def test_a_layer_needs_the_hops_that_are_left() -> None:
+    rng = np.random.default_rng(7)
+    graph = Graph((rng.integers(0, 300, 2000), rng.integers(0, 300, 2000)), 300)
+    x = paddle.to_tensor(rng.standard_normal((300, 5)).astype("float32"))
+    layers = [paddle.graph.nn.GraphSageConv(5, 5, "mean") for _ in range(3)]
+    sample = paddle.graph.k_hop(graph, rng.permutation(300)[:20], [4, 3, 2], seed=1)
+    whole = Graph((sample.sources, sample.targets), len(sample.nodes))
+    expected = trimmed = x[sample.nodes]
+    for i, layer in enumerate(layers):
+        expected = layer(whole, expected)
+        part, targets = sample.within(len(layers) - i)
+        assert part.num_nodes == len(trimmed) and targets == sum(sample.node_counts[: 3 - i])
+        trimmed = layer(part, (trimmed, trimmed[:targets]))
+    assert len(trimmed) == 20
+    np.testing.assert_allclose(trimmed.numpy(), expected[:20].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_hops_that_a_sample_does_not_have() -> None:
+    graph = Graph([(0, 1), (1, 2)])
+    sample = paddle.graph.k_hop(graph, [2], [1, 1])
+    assert (sample.within(0)[0].num_nodes, sample.within(0)[1], sample.within(2)[0].num_edges) == (1, 1, 2)
+    for hops in (3, -1, 1.0):
+        with pytest.raises(ValueError, match="hops: expected 0 to 2"):
+            sample.within(hops)
+    typed = HeteroGraph({"a": 2}, {("a", "to", "a"): [(0, 1)]})
+    with pytest.raises(TypeError, match="without types"):
+        paddle.graph.k_hop(typed, {"a": [1]}, [1]).within(1)

@@ -43,6 +43,28 @@ class Sample:
         value = self.__dict__[name] = found if self._typed else next(iter(found.values()))
         return value
 
+    def within(self, hops: int) -> tuple[Graph, int]:
+        """(graph, targets): the edges of the first `hops` hops over the nodes that they join, and how many of
+        these nodes, the first ones, the edges lead to.
+
+        Of a network with a layer for each hop, layer i needs no more than the first `layers - i` hops::
+
+            for i, layer in enumerate(layers):
+                graph, targets = sample.within(len(layers) - i)
+                x = layer(graph, (x[: graph.num_nodes], x[:targets]))
+
+        Raises ValueError for more hops than there are, TypeError for a sample of a HeteroGraph.
+        Source: torch_geometric's trim_to_layer; the blocks of DGL.
+        """
+        if self._typed:
+            raise TypeError("within: expected a sample of a graph without types, got one of a HeteroGraph")
+        most = len(self.edge_counts)
+        if not isinstance(hops, int) or not 0 <= hops <= most:
+            raise ValueError(f"within: hops: expected 0 to {most}, got {hops!r}")
+        edges, nodes = sum(self.edge_counts[:hops]), sum(self.node_counts[: hops + 1])
+        ends = self.sources[:edges], self.targets[:edges]
+        return Graph(ends, nodes), sum(self.node_counts[:hops]) if hops else nodes
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._parts]
 

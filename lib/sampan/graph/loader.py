@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..creation import to_tensor
 from ..engine.tensor import Tensor
 from .adjacency import ids
 from .drawing import child, host, start, whole
@@ -46,7 +45,7 @@ def _gathered(features: Features, places: Tensor) -> Features:
     return {
         name: Tensor(values.data.index_select(0, at.to(values.data.device)))
         if isinstance(values, Tensor)
-        else to_tensor(values[at.numpy()])
+        else Tensor(torch.from_numpy(values[at.numpy()]))  # the rows are a copy already
         for name, values in features.items()
     }
 
