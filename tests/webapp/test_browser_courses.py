@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +145,21 @@ def test_only_former_copies_can_be_looked_at(page: Any, studio: Studio, query: s
     assert reply.status == 404
 
 
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Studio]:
+    """A Studio of its own: Lab remembers which notebook is open, and its language."""
+    started = start_studio(tmp_path / "sampan", "--port", str(free_port()), HOME=str(tmp_path))
+    yield started
+    started.stop()
+
+
 def test_a_copy_in_chinese_and_in_english(
-    new_page: Callable[..., Any], studio: Studio, screenshot: Any, axe: Any, no_sideways: Any
+    new_page: Callable[..., Any], own: Studio, screenshot: Any, axe: Any, no_sideways: Any
 ) -> None:
     """It opens in the language of the page; another language keeps what the learner wrote."""
-    copy = studio.home / "notebooks" / f"{LESSON}.ipynb"
-    copy.unlink(missing_ok=True)
-    address, card_id = f"{studio.url}studio/courses", f"#lesson-{LESSON}"
-    chinese, english = new_page(locale="zh-CN"), new_page(locale="en-US")
+    copy = own.home / "notebooks" / f"{LESSON}.ipynb"
+    address, card_id = f"{own.url}studio/courses", f"#lesson-{LESSON}"
+    chinese, english = new_page(at=own, locale="zh-CN"), new_page(at=own, locale="en-US")
 
     chinese.goto(address)
     chinese.locator(card_id).get_by_role("button", name="开始").click(no_wait_after=True)
@@ -185,7 +192,7 @@ def test_a_copy_in_chinese_and_in_english(
     found = cells_of(copy)
     assert found[0]["source"].startswith("# 张量与磁带")
     assert any("# <b>mine</b>" in cell["source"] for cell in found)
-    lesson = Course(NOTEBOOKS, studio.home).lesson(LESSON)
+    lesson = Course(NOTEBOOKS, own.home).lesson(LESSON)
     assert lesson is not None and len(lesson.kept()) >= 2
 
 
