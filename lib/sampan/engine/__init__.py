@@ -14,4 +14,7 @@ A file imports only from those before it in this list:
 - operator: declarations of operators
 - backward: the walk along the tape, `grad`, `no_grad`
 - pylayer: operators that a user writes
+
+To understand one backward pass, read tape, then `apply` and `record` in apply, then `run` and `gradients_of`
+in backward. errors, printing, error_translation, fast, spelling and pylayer can be left for later.
 """

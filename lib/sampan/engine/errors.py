@@ -75,4 +75,8 @@ class InvalidType(TypeError, InvalidArgument, RuntimeError):
 
 
 class AxisError(InvalidArgument, IndexError):
-    """An axis or index outside the array."""
+    """An axis or index out of range (out of bounds).
+
+    Where torch refuses an index, `error_translation.translate_error` makes this of its text. Ids of an
+    embedding are checked by `row_sparse.check_ids`, axes in ops/shape.py and ops/reduction.py.
+    """

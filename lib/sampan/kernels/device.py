@@ -58,8 +58,8 @@ def empty(shape: Any, like: Any, kind: str = "") -> Any:
 
 
 def dispatch(loop: Kernel, gpu: str) -> Kernel:
-    """The kernel that runs `loop` when its first array is NumPy's, and the one named `gpu` when it is a
-    buffer.
+    """The choice between CPU and CUDA: a kernel that runs `loop` when its first array is NumPy's, and the one
+    named `gpu` when it is a buffer. The caller made it so by `array`, which asks for the device.
 
     The first array is the first argument, or the first item of the tuple that it is; the others are where it
     is.

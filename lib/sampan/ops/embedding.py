@@ -32,7 +32,8 @@ def rows_at(x, weight, padding=-1, by_frequency=False, as_rows=False):
 
 @operator(lambda g, x, padding, saved: rows_at(x, g, padding) * saved)
 def rows_summed(g, x, count, padding, by_frequency):
-    """[count, d]: the rows of g added up where `x` says; the transpose of `rows_at`."""
+    """[count, d]: the rows of g added up where `x` says; the transpose of `rows_at`. The row `padding`
+    (padding_idx) gets none: torch's embedding_dense_backward leaves it out."""
     share = _share(x, count).unsqueeze(-1).to(g.dtype) if by_frequency else 1.0
     return _BACKWARD(g, x, count, padding, by_frequency), share
 
