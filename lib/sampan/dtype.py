@@ -7,8 +7,8 @@ goes through `as_dtype`.
 
 Dtype promotion of an operator with inputs of several dtypes is torch's (`torch.result_type`): its body gets
 them as they are. `engine.backward.fit` casts each gradient back. Paddle's exceptions stand where they apply:
-`_subtract`, `_of_floats`, `_heaviside` and `_copysign` in ops/elementwise.py, `matmul` in ops/linalg.py, writes
-in place in ops/inplace.py, a half beside a complex number in `_widened` of engine/apply.py.
+`_subtract`, `_of_floats`, `_heaviside` and `_copysign` in ops/elementwise.py, `matmul` in ops/linalg.py,
+writes in place in ops/inplace.py, a half beside a complex number in `_widened` of engine/apply.py.
 """
 
 import builtins
