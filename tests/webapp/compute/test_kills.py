@@ -62,6 +62,7 @@ def test_random_kills(kind: str, killing: Killing) -> None:
     assert program.wait(timeout=280) == 0, (folder / "err").read_text()
     happened = json.loads((folder / "out").read_text())
     assert happened.pop("complaints") == ""
-    assert sum(happened[name] for name in ("holders killed", "clients killed")) > 0.9 * ROUNDS, happened
+    # Some clients end by themselves first: about a tenth, more on a busy machine.
+    assert sum(happened[name] for name in ("holders killed", "clients killed")) > 0.8 * ROUNDS, happened
     assert happened["clients that ended at a statement"] > 20, happened
     assert happened["leases that were booked"] >= happened["holders killed"], happened
