@@ -67,7 +67,7 @@ $(INSTALLED): | $(VENV)/bin/python
 	@rm -f $(VENV)/.installed-* && touch $@
 
 $(WARM): $(INSTALLED)
-	@echo "compiling the kernels (about a minute, once)"
+	@echo "compiling the kernels (two or three minutes, once)"
 	@$(PY) -m sampan.kernels.warmup
 	@$(PY) -m sampan.embedding.warmup
 	@rm -f $(VENV)/.warm-* && touch $@
