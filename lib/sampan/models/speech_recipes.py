@@ -28,6 +28,7 @@ from ..random import seed as set_seed
 from ..serialization import load as load_state
 from ..serialization import save as save_state
 from ..speech import AudioClassifier, CTCTokens, Wav2Vec2Processor
+from ..speech.error_rates import edit_distance
 from ..speech.inputs import FbankInput, read_sound
 from ..speech.nn import Subsampling4
 
@@ -246,18 +247,8 @@ def error_rates(
         separator = processor.tokens.separator
         said, heard = (t.split(separator) if separator else list(t) for t in (one.text, text))
         wrong, length = found.get(one.speaker, (0, 0))
-        found[one.speaker] = (wrong + _edits(said, heard), length + len(said))
+        found[one.speaker] = (wrong + edit_distance(said, heard), length + len(said))
     return found
-
-
-def _edits(said: Sequence[str], heard: Sequence[str]) -> int:
-    """Levenshtein's distance."""
-    row = list(range(len(heard) + 1))
-    for i, token in enumerate(said, 1):
-        before, row[0] = row[0], i
-        for j, other in enumerate(heard, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (token != other))
-    return row[-1]
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -60,6 +60,13 @@ def units(text: str, by: str = "character") -> list[str]:
     raise InvalidArgument(f"by: expected character, word or mixed, got {by!r}")
 
 
+def edit_distance(reference: Sequence[str], hypothesis: Sequence[str]) -> int:
+    """How many units are substituted, deleted or inserted at least (Levenshtein, 1966)."""
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(reference, hypothesis)
+
+
 def edits(reference: str, hypothesis: str, by: str = "character") -> list[Edit]:
     """The shortest path of edits from one text to another (Levenshtein, 1966), in the order of the texts."""
     from rapidfuzz.distance import Levenshtein

@@ -1,4 +1,4 @@
-"""Where somebody speaks, by the energy of frames: Kaldi's rule for a recording, and a causal one for a
+"""Voice activity detection by the energy of frames: Kaldi's rule for a recording, and a causal one for a
 stream.
 
 A model that decides by more than energy is another module's part.

@@ -136,7 +136,7 @@ class Translate(CoursePage):
     async def post(self, lesson_id: str) -> None:
         lesson = self.find(lesson_id)
         if lesson.edited is None:
-            raise web.HTTPError(409, f"there is no copy of {lesson_id} to translate")
+            raise web.HTTPError(409, f"no copy of {lesson_id} exists, so there is nothing to translate")
         await self.desk.cancel(lesson_id)
         await self.course.translate(lesson, self.language)
         self.back_to(lesson_id)
