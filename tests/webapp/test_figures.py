@@ -89,3 +89,18 @@ def test_what_cannot_be_drawn() -> None:
     assert charts.curve("loss", []) is None
     assert charts.curve("loss", [(1, float("nan"))]) is None
     assert points(charts.curve("loss", [(1, 3.0)])) == [(4.0, 4.0)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (4.15e-5, "41.5 µs"),
+        (9.99e-4, "999 µs"),
+        (9.999e-4, "1 ms"),
+        (0.0012, "1.2 ms"),
+        (3.04, "3.04 s"),
+        (75, "75 s"),
+    ],
+)
+def test_a_short_time_has_three_digits_and_its_unit(seconds: float, text: str) -> None:
+    assert figures.brief(seconds) == text

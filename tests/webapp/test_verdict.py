@@ -9,12 +9,12 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from studio import i18n
+from studio import figures, i18n
 from studio.attempts import Attempt
 from studio.course import Lesson
 from studio.grading.client import GradingError, Step
 from studio.grading.desk import Job
-from studio.grading.verdict import Result, StoppedCell, Verdict, VerdictKind
+from studio.grading.verdict import Compared, JudgedCase, Result, StoppedCell, Verdict, VerdictKind
 from studio.server.base import environment
 
 LESSON = Lesson(
@@ -29,6 +29,7 @@ def translate(lang: str, key: str, **values: object) -> str:
 
 def show(lang: str, job: Job | None = None, last: Verdict | None = None, when: float = 2.0) -> str:
     values: dict[str, Any] = {"t": partial(translate, lang), "lang": lang, "lesson": LESSON, "check": job}
+    values |= {"next": None, "brief": figures.brief}
     values["last"] = last and Attempt(3, when, last)
     template = environment().get_template("verdict.html")
     return template.render(**values, xsrf="x", address=lambda *parts: "/studio/" + "/".join(parts))
@@ -117,6 +118,24 @@ def test_the_case_the_hint_and_the_learners_own_lines(lang: str) -> None:
 def test_a_hint_that_the_message_tells_is_not_told_twice() -> None:
     html = show("en", last=Verdict((verdict("failed", "got 2. Think.", hint="Think."),)))
     assert html.count("Think.") == 1
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_which_cases_are_right(lang: str) -> None:
+    cases = (JudgedCase("one row", "一行", True), JudgedCase("an empty row", "空行", False))
+    html = show(lang, last=Verdict((verdict("failed", "it is 0", cases=cases),)))
+    assert i18n.t("verdict.cases", lang, right=1, count=2) in html
+    assert all((case.name if lang == "en" else case.name_zh) in html for case in cases)
+    assert html.count('data-right="true"') == html.count('data-right="false"') == 1
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_the_library_is_shown_beside_what_is_passed(lang: str) -> None:
+    compared = Compared("def f(x):\n    return x < 1\n", "many rows", "许多行", 0.0012, 4.15e-5)
+    html = unescape(show(lang, last=Verdict((verdict("passed", compared=compared),))))
+    assert compared.source in html
+    case = compared.case if lang == "en" else compared.case_zh
+    assert i18n.t("verdict.speed", lang, case=case, own="1.2 ms", library="41.5 µs") in html
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)

@@ -26,3 +26,10 @@ def ordinal(number: int, lang: str) -> str:
         return str(number)
     teen = 10 <= number % 100 <= 20
     return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def brief(seconds: float) -> str:
+    """A time below some minutes with three digits, in its usual unit: "41.5 µs", "1.2 ms", "3.04 s"."""
+    units = ((1e6, "µs"), (1e3, "ms"), (1.0, "s"))
+    factor, unit = next((pair for pair in units if seconds * pair[0] < 999.5), units[-1])
+    return f"{seconds * factor:.3g} {unit}"

@@ -42,7 +42,7 @@ class Case:
     rtol: float = 1e-5
     atol: float = 1e-6
     dtype: str | None = None
-    earns: int = 0  # points that are kept once this case is right, though a later one may fail
+    earns: int = 0  # points for this case alone; the others share the rest of the exercise's points
 
 
 @dataclass(frozen=True)

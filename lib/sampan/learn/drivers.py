@@ -76,16 +76,21 @@ def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
 
     Raises `Missing` when the slot holds no learner's function, else whatever the learner's code raises.
     """
-    lessons.installed()  # an installed course registers its drivers
-    if driver_name not in _drivers:
-        raise ValueError(f"there is no driver {driver_name!r}; there are {sorted(_drivers)}")
     with slots.only(slot_name) as slot:
         if slot.function is None:
             missing = "no function of yours is in the slot; run its cell first"
             raise Missing(
                 say((f"{slot_name}: {missing}", f"{slot_name}：槽位里还没有你的函数；先运行它的单元格"))
             )
-        return plain(_drivers[driver_name](slot, *(buffers(arg) for arg in args)))
+        return answer_of(slot, driver_name, args)
+
+
+def answer_of(slot: slots.Slot, driver_name: str, args: tuple[Any, ...]) -> Any:
+    """The answer of the function that is in the slot's place now, the learner's or the library's."""
+    lessons.installed()  # an installed course registers its drivers
+    if driver_name not in _drivers:
+        raise ValueError(f"there is no driver {driver_name!r}; there are {sorted(_drivers)}")
+    return plain(_drivers[driver_name](slot, *(buffers(arg) for arg in args)))
 
 
 def buffers(value: Any) -> Any:

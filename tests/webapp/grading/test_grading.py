@@ -10,17 +10,21 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from sampan.learn import slots
 from studio.compute.cgroup import Cgroup
 from studio.compute.limits import Limits
 from studio.grading import grader, release, sandbox, service
+from studio.grading.comparison import source_of
 from studio.grading.sandbox import Warm
 from studio.grading.symptom import TOO_LONG
+from studio.grading.verdict import parse_result
 from tests.webapp.grading.book import CHECKS, HEAD, IMPORT, SOLUTION, book
 
 pytestmark = pytest.mark.servers
@@ -46,6 +50,32 @@ def test_a_rung_that_was_reached_keeps_its_points(course, graded):
     (result,) = graded(HEAD + "    return gradient.sum(0).sum(0).reshape(shape)").exercises
     assert not result.passed and (result.earned, result.points) == (1, 2)
     assert "case 'secret block'" in result.message
+
+
+def test_each_right_case_earns_its_share_and_all_are_judged(graded):
+    (result,) = graded(HEAD + "    return gradient.sum(0).sum(0).reshape(shape)").exercises
+    assert [(case.name, case.passed) for case in result.cases] == [
+        ("secret rows", True),
+        ("secret block", False),
+        ("tape", False),
+    ]
+    assert not result.passed and (result.earned, result.points) == (0.6, 2)
+    assert "case 'secret block'" in result.message and result.compared is None
+
+
+def test_the_library_s_version_of_every_exercise_of_the_course_can_be_shown():
+    for notebook in sorted(Path("notebooks").glob("[0-9]*.ipynb")):
+        for exercise in grader.load_checks(notebook):
+            assert "def " in source_of(slots.get(exercise.slot)), exercise.slot
+
+
+def test_the_library_s_version_is_told_with_both_times(graded):
+    (result,) = graded(HEAD + SOLUTION).exercises
+    assert result.passed and all(case.passed for case in result.cases) and len(result.cases) == 3
+    compared = result.compared
+    assert compared is not None and compared.source.startswith("def unbroadcast(")
+    assert 0 < compared.seconds < 2 and 0 < compared.library_seconds < 2
+    assert parse_result(json.loads(json.dumps(asdict(result)))) == result
 
 
 def test_an_untouched_copy_fails_and_says_that_it_is_not_written(course, tmp_path, warm):

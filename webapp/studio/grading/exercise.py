@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +16,8 @@ class Exercise:
     """What is graded: a slot, its points, its titles, and the hidden cases drawn for one grading.
 
     `cases(rng)` yields cases with fresh inputs; at least one must have an answer of 100 numbers or more, and at
-    least one must go through the library. All cases together earn the points; what a single one `earns` is kept if
-    a later one fails: this is how rungs of performance are graded, after all other cases. `forbid` lists names that
+    least one must go through the library. Each right case earns an equal share of the points; one that `earns` earns
+    that instead: this is how rungs of performance are graded, after all other cases. `forbid` lists names that
     the learner's function may not use (see `sampan.learn.forbid`), `absent` functions of the library that are
     removed together with the slot's own (`withheld.py`).
     """
@@ -29,6 +30,16 @@ class Exercise:
     forbid: tuple[str, ...] = field(default=())
     absent: tuple[str, ...] = field(default=())
     seconds: float = 10.0  # the time limit of one call
+
+    def earned(self, cases: Sequence[Case], right: Sequence[bool]) -> float:
+        """The points for the first of its cases, which were right or not; shares are rounded down to tenths."""
+        passed = [case for case, good in zip(cases, right, strict=False) if good]
+        if len(passed) == len(cases):
+            return self.points
+        shared = self.points - sum(case.earns for case in cases)
+        sharing = sum(not case.earns for case in cases)
+        share = shared * sum(not case.earns for case in passed) / max(1, sharing)
+        return math.floor(10 * share + 1e-6) / 10 + sum(case.earns for case in passed)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from sampan.learn.cases import Case, Holds, Text, difference
 from sampan.learn.plain import plain
 
 from . import race, symptom
+from .comparison import compare
 from .exercise import Exercise, Race
 from .reading import Reading
 from .sandbox import GRACE_SECONDS, Gone, Sandbox
 from .submission import clean
-from .verdict import Result, VerdictKind
+from .verdict import JudgedCase, Result, VerdictKind
 
 MOST_TRACEBACK, MOST_WORDS = 4000, 500  # characters
 MOST_CASES = 3  # the time limit of all cases of an exercise, in limits of one call
@@ -80,28 +81,36 @@ def refused(exercise: Exercise, fault: Fault) -> Result:
 
 def judge(sandbox: Sandbox, exercise: Exercise, rng: np.random.Generator, cells: Sequence[Any]) -> Result:
     """The verdict on `exercise`, after the learner's cells have run; `cells` says how those that fill it ended."""
-    fault, right, calls, before, earned = _ended(cells), 0, 0, 0, 0
+    fault, calls, before, compared = _ended(cells), 0, 0, None
+    hidden = list(exercise.cases(rng)) if fault is None else []
+    right: list[bool] = []
     clock = _Clock(exercise)
     try:
         before = _library_calls(sandbox, exercise.slot) if fault is None else 0
-        for case in exercise.cases(rng) if fault is None else ():
-            fault = _run_case(sandbox, exercise, case, clock)
-            if fault is not None:
+        for case in hidden:
+            if fault is not None and isinstance(case, Race):
+                break  # the speed of a wrong function says nothing
+            found = _run_case(sandbox, exercise, case, clock)
+            right.append(found is None)
+            fault = fault or found
+            if found is not None and (sandbox.gone or found.verdict not in ("failed", "error")):
                 break
-            right += 1
-            earned += case.earns
         calls = _library_calls(sandbox, exercise.slot)
         if fault is None and calls <= before:
-            earned, fault = 0, NEVER_RUN
+            right, fault = [], NEVER_RUN
+        if fault is None:
+            compared = compare(sandbox, exercise, hidden)
     except Gone as end:
         fault = fault or Fault(_kind(end.verdict), end.fault)
+    judged = tuple(JudgedCase(*case.name, good) for case, good in zip(hidden, right, strict=False))
     if fault is NO_FUNCTION:
         fault = _cell_to_blame(cells) or fault
     if fault is not None:
-        return replace(refused(exercise, fault), earned=earned, library_calls=calls)
-    words = f"all {right} hidden cases are right", f"{right} 个隐藏用例全部正确"
+        earned = exercise.earned(hidden, right) if right else 0
+        return replace(refused(exercise, fault), earned=earned, library_calls=calls, cases=judged)
+    words = f"all {len(right)} hidden cases are right", f"{len(right)} 个隐藏用例全部正确"
     told = (exercise.slot, exercise.title, exercise.title_zh, exercise.points, exercise.points, True, *words)
-    return Result(*told, library_calls=calls, verdict="passed")
+    return Result(*told, library_calls=calls, verdict="passed", cases=judged, compared=compared)
 
 
 class _Clock:

@@ -203,6 +203,11 @@ class Sandbox:
             self.end("the process sent something that is not a reply", "进程发回的不是应答")
         return reply
 
+    @property
+    def gone(self) -> bool:
+        """Whether the process was ended because it did not answer as it should."""
+        return self._gone is not None
+
     def end(self, why: str, why_zh: str, verdict: str = "error") -> NoReturn:
         """Ends the process for a reason, which every later `ask` raises."""
         self.kill()

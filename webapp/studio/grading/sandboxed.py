@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -89,13 +90,15 @@ def _cell(shell: InteractiveShell, number: int, source: str, seconds: float) -> 
 def _call(message: dict[str, Any]) -> dict[str, Any]:
     error: BaseException | None = None
     value = None
+    began = time.perf_counter()
     try:
         with _within(message["seconds"]):
             value = drivers.run(message["slot"], message["driver"], message["args"])
     except BaseException as caught:  # SystemExit too: there must be an answer, whatever the function does
         error = caught
     missing = isinstance(error, (LookupError, ValueError)) and message["slot"] not in slots.filled()
-    return {"id": message["id"], "value": value, "missing": missing, **_told(error)}
+    spent = time.perf_counter() - began
+    return {"id": message["id"], "value": value, "spent": spent, "missing": missing, **_told(error)}
 
 
 def _told(error: BaseException | None) -> dict[str, Any]:

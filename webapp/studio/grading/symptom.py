@@ -64,7 +64,7 @@ def _is_an_input(came: Any, case: Case) -> bool:
     return (
         isinstance(came, np.ndarray)
         and came.size > 0
-        and any(_same(came, given) for given in _arrays(case.args))
+        and any(_same(came, given) for given in arrays(case.args))
     )
 
 
@@ -72,11 +72,11 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return one.shape == other.shape and one.dtype == other.dtype and bool(np.array_equal(one, other))
 
 
-def _arrays(value: Any) -> Iterator[np.ndarray]:
+def arrays(value: Any) -> Iterator[np.ndarray]:
     """The arrays in the arguments of a case; of a view with gaps, its values."""
     value = getattr(value, "array", value)
     if isinstance(value, np.ndarray):
         yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _arrays(item)
+    elif isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from arrays(item)

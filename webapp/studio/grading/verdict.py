@@ -11,6 +11,26 @@ VerdictKind = Literal[
 
 
 @dataclass(frozen=True)
+class JudgedCase:
+    """A hidden case that was judged: its name, and whether the answer was right."""
+
+    name: str
+    name_zh: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a learner sees beside an exercise that is passed: the library's version, and how long both took."""
+
+    source: str
+    case: str = ""  # the case that was timed; empty: none was
+    case_zh: str = ""
+    seconds: float = 0.0  # of the learner's function, as its process told: shown, never graded
+    library_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class Result:
     """The verdict on one exercise. `message` shows the first wrong number beside the expected one (cases are drawn
     anew for each check, so that it cannot be copied), and never contains a line of a check."""
@@ -32,6 +52,8 @@ class Result:
     hint: str = ""
     hint_zh: str = ""
     traceback: str = ""  # the learner's own lines only
+    cases: tuple[JudgedCase, ...] = ()  # those that were judged; the first wrong one is `case`
+    compared: Compared | None = None  # only of a passed exercise
 
     def told(self, what: Literal["title", "message", "case", "hint"], lang: str) -> str:
         """One of its texts in a language."""
@@ -104,4 +126,6 @@ def parse_result(entry: dict[str, Any]) -> Result:
         hint=str(entry.get("hint", "")),
         hint_zh=str(entry.get("hint_zh", "")),
         traceback=str(entry.get("traceback", "")),
+        cases=tuple(JudgedCase(**case) for case in entry.get("cases", ())),
+        compared=Compared(**entry["compared"]) if entry.get("compared") else None,
     )

@@ -121,6 +121,7 @@ class StudioPage(JupyterHandler):
                 duration=partial(_swapped, figures.duration, lang),
                 ordinal=partial(_swapped, figures.ordinal, lang),
                 size=figures.size,
+                brief=figures.brief,
                 version=version("sampan"),
                 **values,
             )

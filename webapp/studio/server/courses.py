@@ -41,7 +41,9 @@ class CoursePage(StudioPage):
     def standing(self, lesson: Lesson) -> dict[str, Any]:
         """What course_card.html shows: the running or failed check, else the last verdict on the present copy."""
         history = self.attempts.history(lesson.id)
+        following = [one for one in self.course.lessons() if one.graded and one.id > lesson.id]
         return {
+            "next": following[0] if following else None,
             "lesson": lesson,
             "check": self.desk.job(lesson.id),
             "last": history.last,
