@@ -77,6 +77,9 @@ def test_verdicts_attempts_changes_and_former_copies(
         assert axe(page) == []
         no_sideways(page)
         screenshot(page, "courses-verdicts-en-wide-light")
+        card.get_by_text("The library's version").click()
+        assert "def unbroadcast(gradient: Any" in card.locator("[data-kind=passed] .sp-code").inner_text()
+        assert "# <b>mine</b>" in (studio.home / "my_engine" / "autograd.unbroadcast.py").read_text()
         card.evaluate("card => scrollTo(0, card.getBoundingClientRect().top + scrollY - 20)")
         screenshot(page, "courses", docs=True, full_page=False)
 

@@ -155,13 +155,13 @@ def test_negotiation(cookie: str | None, header: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("lang=zh&theme=dark", ("zh", "dark")),
-        ("", ("en", "system")),
-        ("lang=fr&theme=neon&token=abc", ("en", "system")),
+        ("lang=zh&theme=dark&engine=mine", ("zh", "dark", "mine")),
+        ("", ("en", "system", "library")),
+        ("lang=fr&theme=neon&engine=theirs&token=abc", ("en", "system", "library")),
     ],
 )
 def test_preferences_inside_a_page(
-    monkeypatch: pytest.MonkeyPatch, query: str, expected: tuple[str, str]
+    monkeypatch: pytest.MonkeyPatch, query: str, expected: tuple[str, str, str]
 ) -> None:
     monkeypatch.setenv("QUERY_STRING", query)
     assert i18n.page_preferences() == expected

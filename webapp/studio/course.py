@@ -40,6 +40,7 @@ class Lesson:
     copy_language: str  # of the copy, if there is one
     exercises: int
     points: float
+    slots: tuple[str, ...] = ()  # the places in the library that its exercises fill
 
     @property
     def graded(self) -> bool:
@@ -108,6 +109,7 @@ class Course:
             copy_language=self._language(copy),
             exercises=int(about["exercises"]),
             points=float(about["points"]),
+            slots=about["slots"],
         )
 
     def _about(self, path: Path) -> dict[str, Any]:
@@ -120,6 +122,12 @@ class Course:
                 marks = [cell.get("metadata", {}).get("nbgrader", {}) for cell in notebook["cells"]]
                 points = [float(mark.get("points") or 0) for mark in marks if mark.get("grade")]
                 about["exercises"], about["points"] = len(points), sum(points)
+                sources = [
+                    "".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"
+                ]
+                about["slots"] = tuple(
+                    sorted({slot for source in sources for slot in release.slots_of(source)})
+                )
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ValueError(f"{path.name} is not a notebook: {error}") from error
             self._read[path] = (changed, about)

@@ -18,8 +18,10 @@ LANGUAGES = ("en", "zh")
 NAMES = {"en": "English", "zh": "中文"}  # each in its own language
 HTML_LANGUAGE = {"en": "en", "zh": "zh-Hans"}
 THEMES = ("system", "light", "dark")
+ENGINES = ("library", "mine")  # whose functions a page runs on, see engine.py
 LANGUAGE_COOKIE = "sampan_lang"
 THEME_COOKIE = "sampan_theme"
+ENGINE_COOKIE = "sampan_engine"
 
 
 @cache
@@ -68,9 +70,12 @@ def of_terminal() -> str:
     return negotiate(None, text.split(".")[0].replace("_", "-"))
 
 
-def page_preferences() -> tuple[str, str]:
-    """(language, theme) inside a page's kernel: the server passes the visitor's as the query string."""
+def page_preferences() -> tuple[str, str, str]:
+    """(language, theme, engine) inside a page's kernel: the server passes the visitor's as the query string."""
     query = parse_qs(os.environ.get("QUERY_STRING", ""))
-    lang = query.get("lang", ["en"])[-1]
-    theme = query.get("theme", ["system"])[-1]
-    return (lang if lang in LANGUAGES else "en", theme if theme in THEMES else "system")
+    given = [query.get(name, [""])[-1] for name in ("lang", "theme", "engine")]
+    lang, theme, engine = (
+        value if value in choices else choices[0]
+        for value, choices in zip(given, (LANGUAGES, THEMES, ENGINES), strict=True)
+    )
+    return lang, theme, engine

@@ -76,6 +76,7 @@ def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
 
     Raises `Missing` when the slot holds no learner's function, else whatever the learner's code raises.
     """
+    _named(driver_name)
     with slots.only(slot_name) as slot:
         if slot.function is None:
             missing = "no function of yours is in the slot; run its cell first"
@@ -87,10 +88,14 @@ def run(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Any:
 
 def answer_of(slot: slots.Slot, driver_name: str, args: tuple[Any, ...]) -> Any:
     """The answer of the function that is in the slot's place now, the learner's or the library's."""
+    return plain(_named(driver_name)(slot, *(buffers(arg) for arg in args)))
+
+
+def _named(name: str) -> Driver:
     lessons.installed()  # an installed course registers its drivers
-    if driver_name not in _drivers:
-        raise ValueError(f"there is no driver {driver_name!r}; there are {sorted(_drivers)}")
-    return plain(_drivers[driver_name](slot, *(buffers(arg) for arg in args)))
+    if name not in _drivers:
+        raise ValueError(f"there is no driver {name!r}; there are {sorted(_drivers)}")
+    return _drivers[name]
 
 
 def buffers(value: Any) -> Any:

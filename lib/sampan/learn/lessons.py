@@ -1,8 +1,8 @@
 """What a course shows openly about its exercises: hints, visible cases and prediction questions.
 
 The library contains no course. An installed package provides one as an entry point of the group
-"sampan.course": a module with `LESSONS` and `PREDICTIONS`, which also registers the drivers that its cases
-name.
+"sampan.course": a module with `LESSONS`, `PREDICTIONS` and `hint(difference, case)`, which also registers the
+drivers that its cases name.
 """
 
 import functools
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
-from .cases import Case, Text
+from .cases import Case, Difference, Text
 from .slots import current_name
 
 GROUP = "sampan.course"
@@ -56,6 +56,13 @@ def prediction(name: str) -> Prediction:
     """The question of that name. Raises `ValueError` that lists the questions there are."""
     found: Prediction = _found(installed()[1], name, "prediction question")
     return found
+
+
+def hint_for(found: Difference, case: Case) -> Text:
+    """The hint for a wrong answer; a course may choose it by the kind of mistake."""
+    courses = [point.load() for point in entry_points(group=GROUP)]
+    hint: Text = courses[0].hint(found, case) if courses else case.hint
+    return hint
 
 
 def _found(things: Any, name: str, what: str) -> Any:

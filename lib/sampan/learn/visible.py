@@ -69,7 +69,7 @@ def _explain(name: str, case: Case, found: Difference) -> str:
     lines.append(say(("  expected  ", "  应为  ")) + _indented(found.expected))
     if found.kind == "fault":
         lines.append(say(("  but       ", "  问题  ")) + say(found.fault))
-    return "\n".join([*lines, say(case.hint)])
+    return "\n".join([*lines, say(lessons.hint_for(found, case))])
 
 
 def _case(name: str, case: Case) -> str:

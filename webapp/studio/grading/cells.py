@@ -61,9 +61,11 @@ class Names:
 
 @dataclass
 class Look:
-    """The analysis of a cell: its names, and those of each of its statements. `unreadable`: it is nested too deeply."""
+    """The analysis of a cell: its names, and those of each of its statements. `unreadable`: it is nested too deeply.
+    `lines` are those of its Python."""
 
     names: Names = field(default_factory=Names)
+    lines: list[str] = field(default_factory=list)
     statements: list[tuple[ast.stmt, Names]] = field(default_factory=list)
     unreadable: bool = False
 
@@ -88,6 +90,7 @@ def look(source: str) -> Look:
         return found
     try:
         python = _python(source)
+        found.lines = python.splitlines()
         copy = _ScopedComprehensions().visit(parse(python))
         for statement, scoped in zip(parse(python).body, copy.body, strict=True):
             names = Names()
@@ -164,6 +167,37 @@ def made_of(cells: Sequence[Code], looks: Sequence[Look], slot: str) -> Iterator
         wanted = [part for part in others if names.uses & (part[2].binds | part[2].stores)]
         others = [part for part in others if part not in wanted]
         waiting += wanted
+
+
+def program(cells: Sequence[Code], looks: Sequence[Look], slot: str) -> str:
+    """The source of the function of a slot, which can be run alone: the statement that fills the slot, and every
+    statement of the notebook that binds a name that another one of these uses, in the notebook's order."""
+    parts = [
+        (number, statement, names)
+        for number, look in enumerate(looks)
+        for statement, names in look.statements
+        if names.binds | names.stores
+    ]
+    chosen = [fills(cells[n], looks[n].names, slot) and names.exercises > 0 for n, _, names in parts]
+    wanted: set[str] = set()
+    while True:
+        wanted |= {
+            name for use, (_, _, names) in zip(chosen, parts, strict=True) if use for name in names.uses
+        }
+        more = [
+            use or (bool(wanted & (names.binds | names.stores)) and not names.exercises)
+            for use, (_, _, names) in zip(chosen, parts, strict=True)
+        ]
+        if more == chosen:
+            break
+        chosen = more
+    kept = [part for part, use in zip(parts, chosen, strict=True) if use]
+    return "\n\n".join(_source(looks[number].lines, statement) for number, statement, _ in kept) + "\n"
+
+
+def _source(lines: Sequence[str], statement: ast.stmt) -> str:
+    first = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+    return "\n".join(lines[first - 1 : statement.end_lineno])
 
 
 class _ScopedComprehensions(ast.NodeTransformer):

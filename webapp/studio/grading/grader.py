@@ -75,6 +75,9 @@ class Report:
     output: str = ""  # the end of what the learner's own code printed
     seconds: float = 0.0
     sandboxed: bool = False  # False: the learner's code ran with the rights of the user who graded it
+    programs: dict[str, str] = field(
+        default_factory=dict
+    )  # of each passed exercise, the source of its function
 
     @property
     def points(self) -> float:
@@ -159,6 +162,7 @@ def grade(
         output=submission.output[-OUTPUT_TAIL:],
         seconds=round(time.monotonic() - began, 3),
         sandboxed=warm.walled,
+        programs={result.id: submission.readings[result.id].program for result in results if result.passed},
     )
 
 

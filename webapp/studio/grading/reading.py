@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sampan.learn import forbid, slots
 
-from .cells import Code, Look, look, made_of, needed
+from .cells import Code, Look, look, made_of, needed, program
 
 MACHINERY = (
     "sampan.learn.slots",
@@ -46,11 +46,13 @@ class Rule:
 @dataclass(frozen=True)
 class Reading:
     """`needed` says for each cell whether it is run for this exercise; `broken` is the forbidden name that was found,
-    `unreadable` whether the code could not be parsed to the end."""
+    `unreadable` whether the code could not be parsed to the end, `program` the source of the exercise's function with
+    all that it uses."""
 
     needed: list[bool]
     broken: str = ""
     unreadable: bool = False
+    program: str = ""
 
 
 def read(cells: Sequence[Code], rules: Sequence[Rule]) -> dict[str, Reading]:
@@ -83,7 +85,8 @@ def _read(cells: Sequence[Code], looks: Sequence[Look], rule: Rule, known: dict[
         ]
     except (RecursionError, MemoryError):
         return Reading(chosen, unreadable=True)
-    return Reading(chosen, next(iter(broken), ""), any(one.unreadable for one in own))
+    unreadable = any(one.unreadable for one in own)
+    return Reading(chosen, next(iter(broken), ""), unreadable, program(cells, looks, rule.slot))
 
 
 def _machinery(statement: ast.stmt, known: dict[str, str]) -> list[str]:
@@ -106,7 +109,4 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
     cells = [Code(**{**cell, "slots": tuple(cell["slots"])}) for cell in message["cells"]]
     rules = [Rule(rule["slot"], tuple(rule["forbidden"]), rule["given"]) for rule in message["rules"]]
     found = read(cells, rules)
-    return {
-        slot: {"needed": r.needed, "broken": r.broken, "unreadable": r.unreadable}
-        for slot, r in found.items()
-    }
+    return {slot: asdict(reading) for slot, reading in found.items()}

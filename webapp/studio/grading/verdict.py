@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 VerdictKind = Literal[
@@ -76,6 +77,7 @@ class Verdict:
     exercises: tuple[Result, ...]
     stopped: tuple[StoppedCell, ...] = ()
     sandboxed: bool = True  # False: graded with --trust-learners and without a sandbox
+    programs: Mapping[str, str] = field(default_factory=dict)  # by slot, the source of each passed function
 
     @property
     def passed(self) -> int:
@@ -100,6 +102,7 @@ def parse_report(report: Any) -> Verdict:
         exercises=tuple(parse_result(entry) for entry in report["exercises"]),
         stopped=tuple(StoppedCell(int(c["number"]), str(c["first_line"])) for c in report["stopped"]),
         sandboxed=bool(report.get("sandboxed", True)),
+        programs={str(slot): str(source) for slot, source in report.get("programs", {}).items()},
     )
 
 

@@ -4,6 +4,8 @@
 instructor's notebooks, outside of any learner's process.
 """
 
+from studio.grading.symptom import hint
+
 from . import (
     drivers,
     drivers_embeddings,
@@ -33,4 +35,5 @@ __all__ = [
     "drivers_graphs",
     "drivers_graphs_changing",
     "drivers_sparse",
+    "hint",
 ]

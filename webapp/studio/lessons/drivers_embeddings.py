@@ -5,6 +5,7 @@ As in `drivers.py`: they run where the learner's code runs and know no right ans
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -120,11 +121,14 @@ def rows_clipped(slot: slots.Slot, batches: list[Any], table: Any, norm: float, 
     return weight.numpy()
 
 
+FIRST = SimpleNamespace(steps=1)  # what the library knows of the parameter: this is its first step
+
+
 @driver(answer=lambda *_: [("the table", "表"), ("the moment", "累积的平方和")])
 def adagrad_rows(slot: slots.Slot, table: Any, moment: Any, ids: Any, rows: Any, rate: float, epsilon: float) -> Any:  # fmt: skip
     """(table, moment) after the function has stepped them in place, by a gradient of rows."""
     gradient = _rows(ids, rows, len(table))
-    done = slot.placed(_rule(epsilon), (table, moment), gradient, rate, None, {"epsilon": epsilon})
+    done = slot.placed(_rule(epsilon), (table, moment), gradient, rate, FIRST, {"epsilon": epsilon})
     if done is not True:
         raise TypeError(f"update_rows gives back True when it has made the step, {done!r} came")
     return table, moment

@@ -29,7 +29,12 @@ def rows_grouped(slot: slots.Slot, rows: Any, cols: Any, height: int) -> Any:
     """(crows, cols, starts, order) of entries in any order: where each row begins, its columns, and which entries
     make each place."""
     crows, columns, (starts, order) = slot.placed(*_arrays(rows, cols), height)
-    return np.asarray(crows), np.asarray(columns), np.asarray(starts), np.asarray(order) & LOW
+    return (
+        np.asarray(crows),
+        np.asarray(columns),
+        np.asarray(starts),
+        np.asarray(order).astype(np.int64) & LOW,
+    )
 
 
 @driver

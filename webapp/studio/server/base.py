@@ -85,6 +85,12 @@ class StudioPage(JupyterHandler):
         chosen = self.get_cookie(i18n.THEME_COOKIE)
         return chosen if chosen in i18n.THEMES else "system"
 
+    @property
+    def engine(self) -> str:
+        """Whose functions the pages run on: the library's, or "mine"."""
+        chosen = self.get_cookie(i18n.ENGINE_COOKIE)
+        return chosen if chosen in i18n.ENGINES else i18n.ENGINES[0]
+
     def address(self, *parts: str) -> str:
         """A path under /studio, with the server's base URL."""
         return url_path_join(self.base_url, "studio", *parts)
@@ -104,6 +110,7 @@ class StudioPage(JupyterHandler):
                 lang=lang,
                 html_lang=i18n.HTML_LANGUAGE[lang],
                 theme=self.theme,
+                engine=self.engine,
                 languages=i18n.NAMES,
                 html_languages=i18n.HTML_LANGUAGE,
                 here=self.request.uri,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from tornado import web
 from tornado.escape import url_escape
 
+from studio import engine
 from studio.attempts import Attempt, Attempts
 from studio.changes import changes
 from studio.course import Course, KeptCopy, Lesson
@@ -205,7 +207,8 @@ class Check(CoursePage):
         assert job is not None  # the check uses the Studio
         content = await asyncio.to_thread(lesson.copy.read_bytes)
         verdict = await self.desk.grader.grade(lesson.copy, lesson.source, progress=job.moved)
-        attempt = await asyncio.to_thread(self.attempts.add, lesson.id, verdict)
+        attempt = await asyncio.to_thread(self.attempts.add, lesson.id, replace(verdict, programs={}))
+        await asyncio.to_thread(engine.keep, self.course.workspace, lesson.id, verdict)
         # Not awaited: the learner sees the verdict at once, the gradebook takes seconds the first time.
         entering = asyncio.create_task(self._enter(lesson, content, attempt))
         _entering.add(entering)

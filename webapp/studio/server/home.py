@@ -11,7 +11,7 @@ from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from studio import i18n, people
+from studio import engine, i18n, people
 from studio.compute.sessions import Sessions
 from studio.course import Course
 
@@ -42,6 +42,8 @@ class Home(StudioPage):
             started=len(started),
             latest=max(started, key=lambda lesson: lesson.edited or 0.0, default=None),
             minutes=sum(lesson.minutes for lesson in lessons),
+            slots=sum(len(lesson.slots) for lesson in lessons),
+            own=await asyncio.to_thread(engine.mine, self.course.workspace),
             mine=[session for session in standing if session.lease.ask.owner == people.me()],
             share=await asyncio.to_thread(share, self.sessions.store.machine, leases),
             workspace=_short(self.course.workspace),
@@ -67,13 +69,14 @@ class Health(APIHandler):
 
 
 class Preferences(StudioPage):
-    """Language and theme, kept in a cookie of this browser. The login page offers them too."""
+    """Language, theme and engine, kept in a cookie of this browser. The login page offers the first two."""
 
     @allow_unauthenticated
     def post(self) -> None:
         for name, cookie, choices in (
             ("lang", i18n.LANGUAGE_COOKIE, i18n.LANGUAGES),
             ("theme", i18n.THEME_COOKIE, i18n.THEMES),
+            ("engine", i18n.ENGINE_COOKIE, i18n.ENGINES),
         ):
             value = self.get_body_argument(name, None)
             if value is None:

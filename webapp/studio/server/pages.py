@@ -141,9 +141,10 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         self.kernel_id = str(uuid4())
         self.waiting_page = self.address("open/page", name)
         ticket = self.get_query_argument("ticket", "")
-        # Voilà passes the query string to the kernel: language, theme and the ticket, which only the kernel's
+        # Voilà passes the query string to the kernel: language, theme, engine and the ticket, which only the kernel's
         # provisioner reads. Everything else is removed.
-        query = {"lang": self.language, "theme": self.theme} | ({"ticket": ticket} if ticket else {})
+        query = {"lang": self.language, "theme": self.theme, "engine": self.engine}
+        query |= {"ticket": ticket} if ticket else {}
         self.request.query = urlencode(query)
         self.request.arguments = {}
         making = frontend.LeavePage.making

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ipywidgets as widgets
 
-from studio import i18n
 from studio.i18n import t
 from studio.paths import STATIC
 
+from ..common import visitor
 from ..common.pieces import begin_each, section
 from ..common.widgets import put_up
 from .cache import CachePart
@@ -57,4 +57,4 @@ class EmbeddingsPage:
 
 def visitor_page() -> EmbeddingsPage:
     """The page in the visitor's language, as created by the notebook."""
-    return EmbeddingsPage(i18n.page_preferences()[0])
+    return EmbeddingsPage(visitor.language())

@@ -10,10 +10,10 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from studio import i18n
 from studio.i18n import t
 from studio.paths import STATIC
 
+from ..common import visitor
 from ..common.pieces import begin_each, section
 from ..common.widgets import put_up
 from .explore import ExplorePart
@@ -70,4 +70,4 @@ class GraphPage:
 
 def visitor_page() -> GraphPage:
     """The page in the visitor's language, as created by the notebook."""
-    return GraphPage(i18n.page_preferences()[0])
+    return GraphPage(visitor.language())

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ipywidgets as widgets
 
-from studio import i18n
 from studio.i18n import t
 from studio.paths import STATIC
 
+from ..common import visitor
 from ..common.pieces import begin_each, section
 from ..common.widgets import put_up
 from .cloud import CloudPart
@@ -50,4 +50,4 @@ class SparsePage:
 
 def visitor_page() -> SparsePage:
     """The page in the visitor's language, as created by the notebook."""
-    return SparsePage(i18n.page_preferences()[0])
+    return SparsePage(visitor.language())

@@ -12,11 +12,10 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from studio import i18n
 from studio.i18n import t
 from studio.paths import STATIC
 
-from ..common import figures
+from ..common import figures, visitor
 from ..common.widgets import TapeWalk, put_up
 from .expression import ExpressionError, evaluate
 from .walk import Walk
@@ -199,4 +198,4 @@ WORDS = (
 
 def visitor_page() -> TapePage:
     """The page in the visitor's language, as created by the notebook."""
-    return TapePage(i18n.page_preferences()[0])
+    return TapePage(visitor.language())

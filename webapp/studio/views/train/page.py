@@ -11,10 +11,10 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from studio import i18n
 from studio.i18n import t
 from studio.paths import STATIC
 
+from ..common import visitor
 from ..common.figures import duration, notice, percent
 from ..common.pieces import card, line
 from ..common.widgets import LiveChart, RunTable, put_up
@@ -323,7 +323,7 @@ def smaller_rate(rate: float) -> str:
 
 def visitor_page() -> TrainPage:
     """The page in the visitor's language, as created by the notebook."""
-    return TrainPage(i18n.page_preferences()[0])
+    return TrainPage(visitor.language())
 
 
 def _grid(*children: widgets.Widget) -> widgets.GridBox:
