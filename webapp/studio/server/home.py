@@ -11,7 +11,7 @@ from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from studio import i18n, people
+from studio import i18n
 from studio.compute.sessions import Sessions
 from studio.course import Course
 
@@ -42,7 +42,7 @@ class Home(StudioPage):
             started=len(started),
             latest=max(started, key=lambda lesson: lesson.edited or 0.0, default=None),
             minutes=sum(lesson.minutes for lesson in lessons),
-            mine=[session for session in standing if session.lease.ask.owner == people.me()],
+            mine=[session for session in standing if session.lease.ask.owner == self.user.name],
             share=await asyncio.to_thread(share, self.sessions.store.machine, leases),
             workspace=_short(self.course.workspace),
         )
