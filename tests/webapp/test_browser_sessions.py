@@ -268,8 +268,8 @@ def start_job(small: Studio, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(JOB)
     code = (
-        "import sys; from studio.compute import jobs; from studio.compute.lease import Ask; from studio import people;"
-        "jobs.start(sys.argv[1], ask=Ask(people.me(), 'job', 'train.py', kind='gpu'))"
+        "import sys; from studio.compute import jobs; from studio.compute.lease import Ask; from studio import identity;"
+        "jobs.start(sys.argv[1], ask=Ask(identity.local().name, 'job', 'train.py', kind='gpu'))"
     )
     environment = {
         **os.environ,

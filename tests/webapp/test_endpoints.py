@@ -47,11 +47,13 @@ UNANSWERED = "LicensesHandler"
 _TABLE = """
 import json, sys
 from pathlib import Path
-from studio.launch import _jupyter_folders, configuration
+from studio.launch import alone, base, jupyter_folders
 home = Path(sys.argv[1])
-_jupyter_folders(home)
+jupyter_folders(home)
 from studio.server.app import StudioServer
-app = StudioServer.instance(config=configuration(home, int(sys.argv[2]), "x", False), state=home, on_started=print)
+settings = base(home)
+settings.merge(alone(int(sys.argv[2]), "x", False))
+app = StudioServer.instance(config=settings, state=home)
 app.initialize(argv=[], find_extensions=False, new_httpserver=False)
 def walk(router):
     for rule in router.rules:

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from studio import cli, runtime
-from studio.launch import about_former, configuration
+from studio.launch import about_former, alone, base
 from studio.paths import WorkspaceError, checkout, state_folder, workspace
 from tests.webapp.running import Studio, free_port, start_studio, studio_command
 
@@ -281,8 +281,8 @@ def test_a_workspace_in_a_checkout_is_refused(
 ) -> None:
     root = clone(tmp_path / "mine")
     (tmp_path / "link").symlink_to(root)
-    for base in (root, tmp_path / "link"):
-        monkeypatch.setenv("SAMPAN_HOME", str(base / where))
+    for folder in (root, tmp_path / "link"):
+        monkeypatch.setenv("SAMPAN_HOME", str(folder / where))
         with pytest.raises(WorkspaceError, match=f"outside of every checkout .* is in {root}: .*SAMPAN_HOME"):
             workspace()
     assert not (root / "work").exists()
@@ -330,8 +330,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
-    settings = configuration(tmp_path, None, "t", open_browser=False)
-    assert settings.ServerApp.ip == "127.0.0.1"
+    assert alone(None, "t", open_browser=False).ServerApp.ip == "127.0.0.1"
+    settings = base(tmp_path)
     assert settings.ServerApp.terminals_enabled is False
     assert json.dumps(settings.ServerApp.jpserver_extensions) == '{"jupyterlab": true, "studio.server": true}'
 

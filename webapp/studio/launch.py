@@ -77,14 +77,13 @@ def launch(port: int | None, browser: bool) -> int:
 
 
 def _serve(home: Path, state: Path, port: int | None, browser: bool, started: Callable[[], None]) -> int:
-    _jupyter_folders(state)
+    jupyter_folders(state)
     from . import lean  # noqa: F401  before any import of nbformat
-    from .server.app import StudioServer  # after the folders are set: Jupyter reads them while importing
+    from .server.app import PersonalServer  # after the folders are set: Jupyter reads them while importing
 
-    token = secrets.token_urlsafe(24)
-    app = StudioServer.instance(
-        config=configuration(home, port, token, browser and has_browser()), state=state, on_started=started
-    )
+    settings = base(home)
+    settings.merge(alone(port, secrets.token_urlsafe(24), browser and has_browser()))
+    app = PersonalServer.instance(config=settings, state=state, on_started=started)
     try:
         app.initialize(argv=[], find_extensions=False)
     except (
@@ -108,22 +107,15 @@ def _not_started(error: Exception, home: Path) -> str:
     return f"The Studio could not start. {advice or f'{type(error).__name__}: {error}'}"
 
 
-def configuration(home: Path, port: int | None, token: str, open_browser: bool) -> Config:
-    """All settings that the Studio makes in Jupyter."""
+def alone(port: int | None, token: str, open_browser: bool) -> Config:
+    """What a personal Studio adds to `base`: the address, and a login by token."""
     c = Config()
     server = c.ServerApp
     server.ip = HOST
     server.port = DEFAULT_PORT if port is None else port
     server.port_retries = 50 if port is None else 0
     server.open_browser = open_browser
-    server.root_dir = str(home)
-    server.default_url = "/studio"
     server.allow_root = True  # a container often has only root; it listens on 127.0.0.1 only
-    server.allow_unauthenticated_access = False
-    server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are shut down
-    c.Application.log_level = "WARN"
-    server.terminals_enabled = False
-    server.static_immutable_cache = ["/voila/kept/"]  # see server/frontend.py
     server.tornado_settings = {
         "xsrf_cookie_kwargs": {"samesite": "Strict"},
         # No pings: with tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a
@@ -131,13 +123,26 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
         # connections.
         "ws_ping_interval": 0,
     }
-    # Exactly these. jupyter_server loads no others (find_extensions=False).
-    server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
-    server.reraise_server_extension_failures = True  # if one of them fails, the start fails
-
     c.IdentityProvider.token = token
     c.IdentityProvider.cookie_options = {"samesite": "Strict"}
     c.IdentityProvider.login_handler_class = "studio.server.base.LoginHandler"
+    return c
+
+
+def base(home: Path) -> Config:
+    """The Studio's settings in Jupyter, whoever logs its visitors in."""
+    c = Config()
+    server = c.ServerApp
+    server.root_dir = str(home)
+    server.default_url = "/studio"
+    server.allow_unauthenticated_access = False
+    server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are shut down
+    c.Application.log_level = "WARN"
+    server.terminals_enabled = False
+    server.static_immutable_cache = ["/voila/kept/"]  # see server/frontend.py
+    # Exactly these. jupyter_server loads no others (find_extensions=False).
+    server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
+    server.reraise_server_extension_failures = True  # if one of them fails, the start fails
 
     c.LabApp.news_url = None
     c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
@@ -154,7 +159,7 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     return c
 
 
-def _jupyter_folders(state: Path) -> None:
+def jupyter_folders(state: Path) -> None:
     """The Studio's own Jupyter folders, so that other installations of this user do not affect it."""
     for name in ("config", "data", "runtime"):
         folder = state / "jupyter" / name

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from studio import people
+from studio import identity
 from studio.compute import here, jobs, machine
 from studio.compute.jobs import Job
 from studio.compute.lease import Ask, Lease, Refused
@@ -39,7 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def script(home: Path, text: str, *arguments: str, queue: bool = True, **ask: Any) -> Job:
     (home / "script.py").write_text(text)
-    asked = Ask(people.me(), "job", "script.py", memory=ask.pop("memory", 512 << 20), **ask)
+    asked = Ask(identity.local().name, "job", "script.py", memory=ask.pop("memory", 512 << 20), **ask)
     return jobs.start("script.py", arguments, ask=asked, cwd=home, queue=queue)
 
 

@@ -24,7 +24,7 @@ from nbclient import NotebookClient
 from sqlalchemy.exc import OperationalError
 from traitlets.config import Config
 
-from studio import people
+from studio import identity
 from studio.compute import here, machine, record
 from studio.compute.binding import environment_of, full, limits_of
 from studio.compute.lease import Ask, Lease, Place
@@ -317,7 +317,7 @@ def test_a_start_without_a_free_place_says_why_and_leaves_the_queue(
 
 
 def test_a_ticket_is_redeemed_once(specs: StudioKernels, kernel: KernelManager) -> None:
-    asked = Ask(people.me(), "page", "train", seconds=600)
+    asked = Ask(identity.local().name, "page", "train", seconds=600)
     granted = here.store().take(asked)
     assert isinstance(granted, Lease)
 

@@ -15,7 +15,7 @@ import nbformat
 import pytest
 import requests
 
-from studio import people
+from studio import identity
 from studio.gradebook.classroom import Classroom
 from studio.gradebook.run import Run
 from studio.grading import release
@@ -217,7 +217,7 @@ def test_a_check_of_ones_own_lands_in_a_gradebook(studio: Studio, visitor: Visit
     while "Not attempted" not in (page := visitor.get("/own").text):
         assert time.monotonic() < deadline, page
         time.sleep(0.2)
-    assert people.me() in page and "This Studio" in page
+    assert identity.local().name in page and "This Studio" in page
 
 
 def test_a_notebook_without_hidden_checks_is_named_and_has_no_button(

@@ -9,10 +9,10 @@ from threading import Barrier
 
 import pytest
 
-from studio import people
+from studio import identity
 from studio.attempts import Attempts
 from studio.gradebook import book, outcomes, own
-from studio.gradebook.classroom import OWN, OWN_ASSIGNMENT, Classroom, Submission
+from studio.gradebook.classroom import COURSE, OWN, Classroom, Submission
 from studio.grading.verdict import Verdict, parse_report
 from tests.webapp.gradebook.conftest import EXERCISE, NOTEBOOK, ROOT
 
@@ -44,7 +44,7 @@ def at_once(*works: Callable[[], object]) -> None:
 def scores(home: Path) -> dict[str, float | None]:
     classroom = Classroom(home / "classes" / OWN)
     with book.opened(classroom) as gradebook:
-        submission = gradebook.find_submission(OWN_ASSIGNMENT, people.me())
+        submission = gradebook.find_submission(COURSE, identity.local().name)
         return {
             grade.name: grade.auto_score for notebook in submission.notebooks for grade in notebook.grades
         }
@@ -70,7 +70,7 @@ def test_of_two_checks_of_one_notebook_the_later_is_kept(tmp_path: Path) -> None
     )
     assert scores(tmp_path) == {"check-ops-relu": 1}
     classroom = Classroom(tmp_path / "classes" / OWN)
-    place = Submission(people.me(), OWN_ASSIGNMENT, NOTEBOOK)
+    place = Submission(identity.local().name, COURSE, NOTEBOOK)
     with book.opened(classroom) as gradebook:
         kept = outcomes.load(gradebook, place)
     assert kept is not None and kept.attempt == 5 and classroom.path(place).read_bytes() == b"5"

@@ -193,22 +193,22 @@ def test_stop_is_answered_wherever_the_check_stands() -> None:
 
     async def check() -> int:
         desk, steps, asked = CheckDesk(), 0, 0
-        desk.grader = Grader(SILENT)
+        grader = Grader(SILENT)
         while asked < 5:  # times that the question was on its way
-            job = desk.start("a", lambda: desk.grader.grade(Path("copy"), Path("source")))
-            look = asyncio.ensure_future(desk.grader.warm_up())
+            job = desk.start("a", lambda: grader.grade(Path("copy"), Path("source")))
+            look = asyncio.ensure_future(grader.warm_up())
             for _ in range(steps):
                 await asyncio.sleep(0 if steps < 12 else 0.002)
-            asked += desk.grader._busy
+            asked += grader._busy
             async with asyncio.timeout(20):
                 if steps == 0:  # before the first line of the check
                     await desk.cancel("a")
                 await asyncio.gather(desk.cancel("a"), desk.cancel("a"), look)
             assert (job.state, job.active) == ("cancelled", False), steps
             if steps % 3 == 0:  # the next starts its own; else it finds the one started meanwhile
-                await desk.grader.close()
+                await grader.close()
             steps += 1
-        await desk.grader.close()
+        await grader.close()
         return steps
 
     before = set(psutil.Process().children(recursive=True))

@@ -11,6 +11,7 @@ import unicodedata
 from functools import partial
 from typing import TYPE_CHECKING
 
+from studio import identity
 from studio.i18n import of_terminal, t
 from studio.paths import workspace
 
@@ -115,13 +116,17 @@ def _gpu(text: str) -> float:
     return share
 
 
+def _mine() -> str | None:
+    """The owner whose sessions and jobs this user may end; None: everyone's."""
+    me = identity.local()
+    return None if me.admin else me.name
+
+
 # ---- sessions -----------------------------------------------------------------------------------------
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from studio import people
-
-    sessions = _sessions().running(None if arguments.everyone else people.me())
+    sessions = _sessions().running(None if arguments.everyone else identity.local().name)
     if not sessions:
         _say("none")
         return 0
@@ -147,11 +152,9 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _stop(arguments: argparse.Namespace) -> int:
-    from studio import people
-
     sessions = _sessions()
     try:
-        session = sessions.find(arguments.id, None if people.is_admin() else people.me())
+        session = sessions.find(arguments.id, _mine())
     except LookupError:
         return _refuse("no_session", id=arguments.id)
     asyncio.run(sessions.stop(session))
@@ -160,13 +163,11 @@ def _stop(arguments: argparse.Namespace) -> int:
 
 
 def _extend(arguments: argparse.Namespace) -> int:
-    from studio import people
-
     from .lease import Refused
 
     sessions = _sessions()
     try:
-        session = sessions.find(arguments.id, None if people.is_admin() else people.me())
+        session = sessions.find(arguments.id, _mine())
         lease = sessions.extend(session.id, arguments.time)
     except LookupError:
         return _refuse("no_session", id=arguments.id)
@@ -180,8 +181,6 @@ def _extend(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from studio import people
-
     from . import jobs
     from .lease import Ask, Refused
 
@@ -198,7 +197,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 2
     try:
         ask = Ask(
-            owner=people.me(),
+            owner=identity.local().name,
             purpose="job",
             title=command[0],
             kind="gpu" if ours.gpu else "cpu",
@@ -222,11 +221,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _jobs(arguments: argparse.Namespace) -> int:
-    from studio import people
-
     from . import jobs
 
-    found = jobs.all(None if arguments.everyone else people.me())
+    found = jobs.all(None if arguments.everyone else identity.local().name)
     if not found:
         _say("no_jobs")
         return 0
@@ -274,12 +271,10 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 
 def _find(beginning: str) -> Job | None:
-    from studio import people
-
     from . import jobs
 
     try:
-        return jobs.find(beginning, None if people.is_admin() else people.me())
+        return jobs.find(beginning, _mine())
     except LookupError:
         return None
 

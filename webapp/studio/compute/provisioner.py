@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tornado import web
 from traitlets import Enum, Float
 
-from studio import people
+from studio import identity
 from studio.environment import clean_environment
 
 from . import here, machine, record
@@ -217,7 +217,7 @@ class SessionProvisioner(LocalProvisioner):
         real = any(device.id.startswith("gpu:") for device in ours.devices)
         gpu = self.kind == "gpu" or (self.kind == "auto" and purpose == "notebook" and real)
         return Ask(
-            owner=people.me(),
+            owner=identity.local().name,
             purpose=purpose,
             title=title,
             kind="gpu" if gpu else "cpu",

@@ -22,7 +22,7 @@ from studio.paths import NOTEBOOKS
 
 PRIVATE = ".sampan"
 OWN = "own"  # the class of this Studio's own user, with their own checks
-OWN_ASSIGNMENT = "course"
+COURSE = "course"  # the assignment that holds the whole course
 SETTINGS = "nbgrader_config.py"
 # Of a class, an assignment, a notebook or a learner, as a folder's name: in any script, with spaces inside.
 NAME = re.compile(r"[^\W_]([\w.@' -]{0,62}[\w.@'-])?")

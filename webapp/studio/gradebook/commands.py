@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio import identity
 from studio.i18n import LANGUAGES, of_terminal, t
 from studio.paths import NOTEBOOKS
 
@@ -99,7 +100,6 @@ def _grade(arguments: argparse.Namespace) -> int:
 
 
 async def _run(classroom: object, arguments: argparse.Namespace) -> Run:
-    from studio import people
     from studio.compute.sql import open_store
 
     from .classroom import Classroom
@@ -120,7 +120,7 @@ async def _run(classroom: object, arguments: argparse.Namespace) -> Run:
         return await grade_class(
             classroom,
             store,
-            people.me(),
+            identity.local().name,
             arguments.regrade or "new",
             arguments.only,
             arguments.workers,

@@ -9,13 +9,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from studio import people
+from studio import identity
 from studio.grading import release
 from studio.grading.verdict import Verdict
 from studio.runtime import write_atomically
 
 from . import book, outcomes
-from .classroom import OWN, OWN_ASSIGNMENT, Classroom
+from .classroom import COURSE, OWN, Classroom
 from .outcomes import Outcome
 from .submissions import mark
 
@@ -27,10 +27,14 @@ def enter(home: Path, instructor: Path, content: bytes, verdict: Verdict, attemp
     """
     folder = home / "classes" / OWN
     folder.mkdir(parents=True, exist_ok=True)
-    classroom, student, notebook = Classroom(folder, instructor.parent), people.me(), instructor.stem
+    classroom, student, notebook = (
+        Classroom(folder, instructor.parent),
+        identity.local().name,
+        instructor.stem,
+    )
     now = time.time()
     outcome = Outcome(
-        *(student, OWN_ASSIGNMENT, notebook, mark(content)),
+        *(student, COURSE, notebook, mark(content)),
         submitted=now,
         graded=now,
         attempt=attempt,
@@ -46,7 +50,7 @@ def _write(classroom: Classroom, instructor: Path, outcome: Outcome, content: by
     """No-op if a later check has been entered already: checks may end in another order than they began."""
     with book.opened(classroom) as gradebook:
         before = outcomes.load(gradebook, outcome.submission)
-        known = book.knows(gradebook, OWN_ASSIGNMENT, outcome.notebook)
+        known = book.knows(gradebook, COURSE, outcome.notebook)
     if before is not None and before.attempt > outcome.attempt:
         return
     copy = classroom.path(outcome.submission)
@@ -56,6 +60,6 @@ def _write(classroom: Classroom, instructor: Path, outcome: Outcome, content: by
         outcome, graded=time.time()
     )  # not before the copy was written: it has not changed since
     if not known:
-        book.know(classroom, OWN_ASSIGNMENT, outcome.notebook, release.release(release.read(instructor)))
+        book.know(classroom, COURSE, outcome.notebook, release.release(release.read(instructor)))
     with book.opened(classroom) as gradebook:
         book.enter(gradebook, outcome)

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from .client import Grader, GradingError, Step
+from .client import GradingError, Step
 from .verdict import Verdict
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -42,7 +42,6 @@ class CheckDesk:
     """Checks one at a time; a second one waits its turn. The last verdict of each notebook is stored."""
 
     def __init__(self) -> None:
-        self.grader = Grader()
         self._turn = asyncio.Lock()
         self._jobs: dict[str, Job] = {}
 

@@ -22,10 +22,9 @@ TASKS_END_S = 5.0
 
 
 class StudioServer(ServerApp):
-    """A ServerApp that prints its address in the Studio's words and that a second `sampan studio` can find."""
+    """A ServerApp with the Studio's configuration only, and a shutdown that ends."""
 
-    state = Instance(Path, help="private folder of the Studio, for the runtime file")
-    on_started = Callable(help="called once the address is known")
+    state = Instance(Path, help="private folder of the Studio")
 
     def load_config_file(self, *args: Any, **kwargs: Any) -> None:
         """Configuration comes only from studio.launch: files of other programs must not change it."""
@@ -45,23 +44,9 @@ class StudioServer(ServerApp):
         self.stop(from_signal=True)
 
     def start(self) -> None:
-        url = f"http://{self.ip}:{self.port}{self.base_url}"
-        running = runtime.this_process(self.port, url, self.identity_provider.token)
-        try:
-            runtime.write(self.state, running)
-            self.on_started()
-            print(
-                f"\n  The Studio is ready:\n\n    {running.address}\n\n"
-                f"  Your notebooks are kept in {self.root_dir}. Stop with Ctrl-C.\n",
-                flush=True,
-            )
-            with Zygote(self.state).kept() if warm_kernels() else nullcontext():
-                super().start()
-                self._end_tasks()
-        except KeyboardInterrupt:
-            pass  # a second Ctrl-C during the shutdown
-        finally:
-            runtime.remove(self.state, running)
+        with Zygote(self.state).kept() if warm_kernels() else nullcontext():
+            super().start()
+            self._end_tasks()
 
     async def _stop(self) -> None:
         """The loop ends even if ending a kernel fails; Jupyter's own would then run for ever."""
@@ -90,3 +75,26 @@ class StudioServer(ServerApp):
             task.cancel()
         if tasks:
             loop.run_until_complete(asyncio.wait(tasks, timeout=TASKS_END_S))
+
+
+class PersonalServer(StudioServer):
+    """Prints its address in the Studio's words; a second `sampan studio` can find it."""
+
+    on_started = Callable(help="called once the address is known")
+
+    def start(self) -> None:
+        url = f"http://{self.ip}:{self.port}{self.base_url}"
+        running = runtime.this_process(self.port, url, self.identity_provider.token)
+        try:
+            runtime.write(self.state, running)
+            self.on_started()
+            print(
+                f"\n  The Studio is ready:\n\n    {running.address}\n\n"
+                f"  Your notebooks are kept in {self.root_dir}. Stop with Ctrl-C.\n",
+                flush=True,
+            )
+            super().start()
+        except KeyboardInterrupt:
+            pass  # a second Ctrl-C during the shutdown
+        finally:
+            runtime.remove(self.state, running)

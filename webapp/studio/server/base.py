@@ -17,7 +17,7 @@ from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from studio import figures, i18n, people
+from studio import figures, i18n, identity
 from studio.compute.lease import Ask
 from studio.compute.provisioner import NoSession
 from studio.paths import STATIC, STYLES, TEMPLATES
@@ -75,6 +75,11 @@ class StudioPage(JupyterHandler):
             self.redirect(parts._replace(query=urlencode(query)).geturl())
 
     @property
+    def user(self) -> identity.User:
+        """Who makes this request; nobody before the login."""
+        return identity.of_request(self.current_user)
+
+    @property
     def language(self) -> str:
         return i18n.negotiate(
             self.get_cookie(i18n.LANGUAGE_COOKIE), self.request.headers.get("Accept-Language", "")
@@ -123,7 +128,8 @@ class StudioPage(JupyterHandler):
                 nav_pages=self.settings["studio_pages"].listed(),
                 xsrf=self.xsrf_token.decode(),
                 signed_in=bool(self.current_user),
-                admin=people.is_admin(),
+                admin=self.user.admin,
+                teaches=self.user.teaches,
                 session_title=self.session_title,
                 duration=partial(_swapped, figures.duration, lang),
                 ordinal=partial(_swapped, figures.ordinal, lang),

@@ -16,12 +16,12 @@ from studio.attempts import Attempt, Attempts
 from studio.changes import changes
 from studio.course import Course, KeptCopy, Lesson
 from studio.gradebook import own
+from studio.gradebook.classroom import COURSE
 from studio.grading import release
-from studio.grading.bubble import available, refusal, trusted
+from studio.grading.checker import Assignment, Checker
 from studio.grading.desk import CheckDesk
 from studio.grading.translation import language_of
 from studio.grading.verdict import Verdict
-from studio.i18n import LANGUAGES
 
 from .base import StudioPage
 
@@ -29,9 +29,10 @@ from .base import StudioPage
 class CoursePage(StudioPage):
     section = "courses"
 
-    def initialize(self, course: Course, desk: CheckDesk, attempts: Attempts) -> None:
+    def initialize(self, course: Course, desk: CheckDesk, checker: Checker, attempts: Attempts) -> None:
         self.course = course
         self.desk = desk
+        self.checker = checker
         self.attempts = attempts
 
     def find(self, lesson_id: str) -> Lesson:
@@ -79,14 +80,9 @@ class Courses(CoursePage):
     @web.authenticated
     async def get(self) -> None:
         standings = await self.standings()
-        missing = await asyncio.to_thread(available)
-        if missing is None or trusted():
-            await self.desk.grader.warm_up()  # so that the first check does not wait for imports
         self.show(
             "courses.html",
-            no_sandbox=None
-            if missing is None or trusted()
-            else dict(zip(LANGUAGES, refusal(missing), strict=True)),
+            no_sandbox=await self.checker.ready(),
             standings=standings,
             **progress(standings),
         )
@@ -206,7 +202,7 @@ class Check(CoursePage):
         job = self.desk.job(lesson.id)
         assert job is not None  # the check uses the Studio
         content = await asyncio.to_thread(lesson.copy.read_bytes)
-        verdict = await self.desk.grader.grade(lesson.copy, lesson.source, progress=job.moved)
+        verdict = await self.checker.check(content, Assignment(COURSE, lesson.id), job.moved)
         attempt = await asyncio.to_thread(self.attempts.add, lesson.id, replace(verdict, programs={}))
         await asyncio.to_thread(engine.keep, self.course.workspace, lesson.id, verdict)
         # Not awaited: the learner sees the verdict at once, the gradebook takes seconds the first time.

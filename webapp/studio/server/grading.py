@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from tornado import web
 
-from studio import i18n, people
+from studio import i18n
 from studio.course import Course
 from studio.environment import clean_environment
 from studio.gradebook import book, classroom, outcomes, report, run, table
@@ -46,7 +46,7 @@ class Desk:
 
 
 class GradingPage(StudioPage):
-    """Only for the user who runs the Studio."""
+    """Only for teachers: the user of a personal Studio is one."""
 
     section = "grading"
 
@@ -55,7 +55,7 @@ class GradingPage(StudioPage):
 
     async def prepare(self, *args: Any, **kwargs: Any) -> None:
         await super().prepare(*args, **kwargs)
-        if self.current_user and not people.is_admin():
+        if self.current_user and not self.user.teaches:
             raise web.HTTPError(403)
 
     def find(self, name: str) -> Classroom:

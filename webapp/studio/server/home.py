@@ -11,7 +11,7 @@ from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
-from studio import engine, i18n, people
+from studio import engine, i18n
 from studio.compute.sessions import Sessions
 from studio.course import Course
 
@@ -44,7 +44,7 @@ class Home(StudioPage):
             minutes=sum(lesson.minutes for lesson in lessons),
             slots=sum(len(lesson.slots) for lesson in lessons),
             own=await asyncio.to_thread(engine.mine, self.course.workspace),
-            mine=[session for session in standing if session.lease.ask.owner == people.me()],
+            mine=[session for session in standing if session.lease.ask.owner == self.user.name],
             share=await asyncio.to_thread(share, self.sessions.store.machine, leases),
             workspace=_short(self.course.workspace),
         )

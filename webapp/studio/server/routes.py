@@ -14,6 +14,7 @@ from studio.compute.culling import Culler
 from studio.compute.room import WaitingRoom
 from studio.compute.sessions import Sessions
 from studio.course import Course
+from studio.grading.checker import LocalChecker
 from studio.grading.desk import CheckDesk
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
@@ -32,6 +33,7 @@ def add_routes(server: Any) -> None:
     shared = {
         "course": course,
         "desk": CheckDesk(),
+        "checker": LocalChecker(NOTEBOOKS),
         "attempts": Attempts(state_folder(home_folder) / "attempts"),
     }
     app.settings["studio_pages"] = pages.PageShelf(PAGES)

@@ -14,7 +14,6 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 from tornado.escape import url_escape
 
-from studio import people
 from studio.compute import jobs, record
 from studio.compute.jobs import Job
 from studio.compute.lease import Lease, Refused
@@ -106,18 +105,23 @@ class SessionPage(StudioPage):
     @property
     def everyone(self) -> bool:
         """Whether the admin is viewing all sessions."""
-        return people.is_admin() and self.get_query_argument("who", "") == "everyone"
+        return self.user.admin and self.get_query_argument("who", "") == "everyone"
+
+    @property
+    def whose(self) -> str | None:
+        """The owner of the sessions and jobs that this visitor may end; None for the admin: everyone's."""
+        return None if self.user.admin else self.user.name
 
     def find(self, session_id: str) -> Session:
         """A session of this visitor; for the admin, of anyone. 404 if it has ended."""
         try:
-            return self.sessions.find(session_id, None if people.is_admin() else people.me())
+            return self.sessions.find(session_id, self.whose)
         except LookupError as error:
             raise web.HTTPError(404, str(error)) from error
 
     def find_job(self, job_id: str) -> Job:
         try:
-            return jobs.find(job_id, None if people.is_admin() else people.me())
+            return jobs.find(job_id, self.whose)
         except LookupError as error:
             raise web.HTTPError(404, str(error)) from error
 
@@ -136,7 +140,7 @@ class SessionPage(StudioPage):
 
     def gather(self, owner: str | None) -> dict[str, Any]:
         """All live data of the page. Blocks."""
-        store, me = self.sessions.store, people.me()
+        store, me = self.sessions.store, self.user.name
         running = self.sessions.running(owner)
         return {
             "running": running,
@@ -160,7 +164,7 @@ class Overview(SessionPage):
     @web.authenticated
     async def get(self, live: str = "") -> None:
         everyone = self.everyone
-        told = await asyncio.to_thread(self.gather, None if everyone else people.me())
+        told = await asyncio.to_thread(self.gather, None if everyone else self.user.name)
         self.show(
             "sessions_live.html" if live else "sessions.html",
             everyone=everyone,
@@ -217,7 +221,7 @@ class Line(SessionPage):
 
     def _session_of(self, kernel: str) -> Session | None:
         for session in self.sessions.standing():
-            if session.kernel == kernel and (people.is_admin() or session.lease.ask.owner == people.me()):
+            if session.kernel == kernel and (self.user.admin or session.lease.ask.owner == self.user.name):
                 return self.find(session.id)
         return None
 
