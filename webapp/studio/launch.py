@@ -125,6 +125,8 @@ def configuration(home: Path, port: int | None, token: str, open_browser: bool) 
     server.terminals_enabled = False
     server.static_immutable_cache = ["/voila/kept/"]  # see server/frontend.py
     server.tornado_settings = {
+        # No page may use these devices, but the microphone where server/pages.py allows it.
+        "headers": {"Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=()"},
         "xsrf_cookie_kwargs": {"samesite": "Strict"},
         # No pings: with tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a
         # working connection each minute, in the middle of a training run. On one machine TCP detects closed
