@@ -266,7 +266,7 @@ def test_a_run_without_a_pause_is_cut(model: Callable[..., str]) -> None:
     run.end()
     assert run.join(60) and run.state == "done", run.error
     assert [line.text for line in run.lines] == ["一", "一"]
-    assert run.lines[0].seconds == pytest.approx(LONGEST_FRAMES * 0.04, abs=1.1)
+    assert run.lines[0].at == pytest.approx(LONGEST_FRAMES * 0.04, abs=1.1)
 
 
 def test_delay_and_text_of_a_recording_in_real_time(model: Callable[..., str]) -> None:

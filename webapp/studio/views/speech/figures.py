@@ -130,8 +130,9 @@ def _drawn(
     shapes = []
     for child in node.children.values():
         shapes.append(
-            f'<path class="so-edge" d="M{node.x:.0f} {node.y:.0f}C{node.x + 20:.0f} {node.y:.0f} '
-            f'{child.x - 30:.0f} {child.y:.0f} {child.x - 10:.0f} {child.y:.0f}"/>'
+            # Down from the node, then to the right: the score beside it stays free.
+            f'<path class="so-edge" d="M{node.x:.0f} {node.y + 9:.0f}V{child.y - 8:.0f}'
+            f'Q{node.x:.0f} {child.y:.0f} {node.x + 8:.0f} {child.y:.0f}H{child.x - 10:.0f}"/>'
         )
         shapes += _drawn(child, ends, best, tokens, lang)
     mark = " is-best" if node.ids == best[: len(node.ids)] else ""

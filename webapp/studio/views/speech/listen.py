@@ -191,8 +191,7 @@ class ListenPart:
         with self.text.hold_sync():
             if lines and (not shown or lines[-1].number > shown[-1]["number"]):
                 self.text.lines = [
-                    {"number": line.number, "text": line.text, "note": f"{line.seconds:.1f} s"}
-                    for line in lines
+                    {"number": line.number, "text": line.text, "note": f"{line.at:.1f} s"} for line in lines
                 ]
             live = listening.alive and present is not None
             self.text.final = present.final if live and present else ""

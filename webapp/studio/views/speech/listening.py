@@ -29,11 +29,11 @@ DARK, BRIGHT = 5.0, 21.0  # log energies of Kaldi's filter bank: the ends of the
 
 @dataclass(frozen=True)
 class Line:
-    """The text of one utterance and its length in seconds. number: from 0."""
+    """The text of one utterance. number: from 0. at: seconds of sound until it was complete."""
 
     number: int
     text: str
-    seconds: float
+    at: float
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,10 @@ class Listening(Work):
             self._tell()
 
     def _close(self, utterance: Utterance) -> None:
-        seconds, text = utterance.seconds, utterance.finish()
+        text = utterance.finish()
         if text:
             self.shown = utterance
-            self.lines.append(Line(self._count, text, seconds))
+            self.lines.append(Line(self._count, text, self.heard))
             self._count += 1
 
 
