@@ -149,7 +149,7 @@ function render({ model, el }) {
     const peak = Math.max(Math.abs(peaks[2 * place]), Math.abs(peaks[2 * place + 1])) / 127;
     let best = 0;
     for (let band = 1; band < bands; band++) if (levels[place * bands + band] > levels[place * bands + best]) best = band;
-    const values = { seconds: (cursor / 100).toFixed(1), level: peak ? (20 * Math.log10(peak)).toFixed(0) : "−∞", hertz: Math.round(model.get("bands")[best]) };
+    const values = { seconds: (cursor / 100).toFixed(1), level: peak ? (20 * Math.log10(peak)).toFixed(0).replace("-", "−") : "< −42", hertz: Math.round(model.get("bands")[best]) };
     readout.textContent = words.readout.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import Any
@@ -51,7 +50,6 @@ class ListenPart:
         self.recogniser: Recogniser | None = None
         self.listening: Listening | None = None
         self.playing: Playing | None = None
-        self.on_recogniser: Callable[[], None] = lambda: None
         self._sets: dict[str, SoundSet] = {}
         self._chunks = Chunks(0)
         self._uploaded: Sound | None = None
@@ -199,7 +197,7 @@ class ListenPart:
 
     def _draw(self, listening: Listening) -> None:
         shown = listening.shown or listening.utterance
-        if shown is None or self.recogniser is None:
+        if shown is None or self.recogniser is None or listening.state == "failed":
             return
         look, tokens = shown.look(), self.recogniser.tokens
         with self.heat.hold_sync():
@@ -249,22 +247,27 @@ class ListenPart:
             )
 
     def _choose_model(self) -> None:
-        if not self.model.value:
+        name = self.model.value
+        if not name:
             self.about_model.value = notice(self._t("model.missing", name=PREFERRED))
-        elif self.recogniser is None or self.recogniser.name != self.model.value:
-            from sampan import speech
-
+        elif self.recogniser is None or self.recogniser.name != name:
+            self.recogniser = None
             try:
-                self.recogniser = Recogniser(self.model.value)
-                about = speech.model_card(self.model.value)
+                self.recogniser = Recogniser(name)
+                self.about_model.value = self._card(name)
             except ValueError as error:
-                if self.recogniser is None or self.recogniser.name != self.model.value:
-                    self.recogniser = None
-                    self._complain("error.model", str(error))
-                about = ""
-            details = f"<details><summary>{escape(self._t('model.card'))}</summary><pre>{escape(about)}</pre></details>"
-            self.about_model.value = f'<div class="so-card">{details}</div>' if about else ""
-        self.on_recogniser()
+                text = self._t("error.model")
+                self.about_model.value = notice(text, bad=True, detail=str(error), lang=self.lang)
+
+    def _card(self, name: str) -> str:
+        from sampan import speech
+
+        if not (speech.find_model(name) / "README.md").exists():
+            return ""
+        return (
+            f'<details class="so-card"><summary>{escape(self._t("model.card"))}</summary>'
+            f"<pre>{escape(speech.model_card(name))}</pre></details>"
+        )
 
     # ---- texts and layout
 
