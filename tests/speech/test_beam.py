@@ -112,10 +112,10 @@ def test_pieces_of_any_size_give_the_same_result(tmp_path: Path, seed: int, piec
     model = made_models.random_model([*"abcde"], 2, seed)
     lm = NGram.read(made_models.written(tmp_path, model))
     logs = made_models.log_probs(sum(pieces), 6, seed, 2.5).astype(np.float32)
-    beam = PrefixBeam(["-", *"abcde"], lm=lm, beam_size=1 + seed % 8, hot_words=["abc", "de"])
-    (whole,) = prefix_beam(
-        logs, vocabulary=["-", *"abcde"], lm=lm, beam_size=1 + seed % 8, hot_words=["abc", "de"]
-    )
+    given: dict[str, Any] = {"lm": lm, "beam_size": 1 + seed % 8, "hot_words": ["abc", "de"]}
+    beam = PrefixBeam(["-", *"abcde"], **given)
+    (whole,) = prefix_beam(logs, vocabulary=["-", *"abcde"], **given)
+    (without_end,) = prefix_beam(logs, vocabulary=["-", *"abcde"], **given, end=False)
     at, settled = 0, []
     for size in pieces:
         beam.feed(logs[at : at + size])
@@ -124,6 +124,7 @@ def test_pieces_of_any_size_give_the_same_result(tmp_path: Path, seed: int, piec
         assert ids[: len(settled)] == settled and stable >= len(settled)  # what is stable never changes
         settled = ids[:stable]
     assert beam.frames == sum(pieces)
+    assert beam.hypotheses() == without_end
     assert beam.finish() == whole
     assert all(ids[: len(settled)] == settled for ids, _ in whole)
     assert beam.finish()[0][0] == []  # it has begun again

@@ -62,7 +62,8 @@ def studio_url(studio: Studio) -> str:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def launch_chromium() -> Iterator[Callable[..., Any]]:
+    """`launch_chromium(*more_flags)`: a browser of its own; the caller closes it."""
     from playwright.sync_api import sync_playwright
 
     names = ("chromium", "chromium-browser", "google-chrome")
@@ -73,9 +74,14 @@ def browser() -> Iterator[Any]:
     if os.geteuid() == 0:
         flags.append("--no-sandbox")  # Chromium refuses its sandbox to root
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=flags)
-        yield chromium
-        chromium.close()
+        yield lambda *more: playwright.chromium.launch(executable_path=path, args=[*flags, *more])
+
+
+@pytest.fixture(scope="session")
+def browser(launch_chromium: Callable[..., Any]) -> Iterator[Any]:
+    chromium = launch_chromium()
+    yield chromium
+    chromium.close()
 
 
 class Watch:

@@ -121,6 +121,9 @@ def test_the_strict_policy(visitor: requests.Session, studio: Studio, path: str)
     reply = visitor.get(studio.url + path, allow_redirects=False)
     policy = reply.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+    assert (
+        "microphone=()" in reply.headers["Permissions-Policy"]
+    )  # Speech alone has it: views/speech/test_browser.py
     # Inline code would not run under it.
     assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=", reply.text)
 

@@ -117,6 +117,8 @@ def alone(port: int | None, token: str, open_browser: bool) -> Config:
     server.open_browser = open_browser
     server.allow_root = True  # a container often has only root; it listens on 127.0.0.1 only
     server.tornado_settings = {
+        # No page may use these devices, but the microphone where server/pages.py allows it.
+        "headers": {"Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=()"},
         "xsrf_cookie_kwargs": {"samesite": "Strict"},
         # No pings: with tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a
         # working connection each minute, in the middle of a training run. On one machine TCP detects closed

@@ -123,17 +123,25 @@ class PrefixBeam:
         shared, _ = kernels.beam_path(self._tree, kernels.shared_node(self._beam, self._tree))
         return self._settled + tail.tolist(), len(self._settled) + len(shared)
 
+    def hypotheses(self) -> list[tuple[list[int], float]]:
+        """(token ids, score) of the hypotheses so far, best first; the search goes on."""
+        return self._ranked(-1)
+
     def finish(self) -> list[tuple[list[int], float]]:
         """(token ids, score) of the hypotheses, best first; what is fed next begins a new sequence."""
-        scores = kernels.final_scores(self._beam, self._tree, self.fusion, self.end)[:, 0]
+        found = self._ranked(self.end)
+        self.reset()
+        return found
+
+    def _ranked(self, end: int) -> list[tuple[list[int], float]]:
+        """The hypotheses, best first. end: the word id of the end of the sentence, or -1."""
+        scores = kernels.final_scores(self._beam, self._tree, self.fusion, end)[:, 0]
         order = np.argsort(-scores, kind="stable")
         nodes = self._beam.node
-        found = [
+        return [
             (self._settled + kernels.beam_path(self._tree, nodes[i])[0].tolist(), float(scores[i]))
             for i in order
         ]
-        self.reset()
-        return found
 
     def text(self, ids: Sequence[int]) -> str:
         """The tokens of these ids, joined. Raises ValueError without tokens and for other ids."""

@@ -40,11 +40,13 @@ SIGN_OF_LIFE = "voila_heartbeat"  # in the text that Voilà sends every second w
 
 @dataclass(frozen=True)
 class Page:
-    """A listed page: `name` is its address, the texts are from its notebook's `sampan` metadata."""
+    """A listed page: `name` is its address, the rest is from its notebook's `sampan` metadata. microphone: whether the
+    browser may ask the visitor for it."""
 
     name: str
     titles: dict[str, str]
     summaries: dict[str, str]
+    microphone: bool = False
 
     def title(self, lang: str) -> str:
         return self.titles[lang]
@@ -72,7 +74,7 @@ class PageShelf:
                 summaries = {"en": about["summary"], "zh": about["summary_zh"]}
             except KeyError as error:
                 raise ValueError(f"page {path.name}: its metadata 'sampan' lacks {error}") from error
-            yield Page(path.stem, titles, summaries)
+            yield Page(path.stem, titles, summaries, bool(about.get("microphone", False)))
 
     def listed(self) -> list[Page]:
         return list(self._pages.values())
@@ -138,6 +140,9 @@ class PageHandler(StudioPage, TornadoVoilaHandler):
         if page is None:
             raise web.HTTPError(404)
         self.section = f"page/{name}"
+        if page.microphone:
+            nothing = self.settings["headers"]["Permissions-Policy"]  # of every other page
+            self.set_header("Permissions-Policy", nothing.replace("microphone=()", "microphone=(self)"))
         self.kernel_id = str(uuid4())
         self.waiting_page = self.address("open/page", name)
         ticket = self.get_query_argument("ticket", "")

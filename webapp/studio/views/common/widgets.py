@@ -168,3 +168,66 @@ class FileField(anywidget.AnyWidget):
     most = traitlets.Int(1_000_000).tag(sync=True)
     name = traitlets.Unicode().tag(sync=True)
     content = traitlets.Bytes(b"").tag(sync=True, from_json=lambda value, _widget: bytes(value))
+
+
+class SoundDevice(anywidget.AnyWidget):
+    """The visitor's microphone and loudspeaker (`static/sound_device.js`), with a button that starts and stops recording.
+
+    While it records it sends {"kind": "begin", "run"}, then pieces {"kind": "chunk", "run", "seq", "dtype", "samples",
+    "lost"} with a buffer of int16 at 16 kHz, mono, then {"kind": "end", "run"}; {"kind": "trouble", "why"} where the
+    browser gives no sound. Each piece must be answered by {"kind": "ack", "run", "seq"}: at most `window` pieces are
+    unanswered, a few more wait in the browser, and then the oldest are lost. It takes {"kind": "stop"};
+    {"kind": "play", "rate"} with a buffer of int16, and {"kind": "hush"}, which ends only what is played. `worklet`: the source of `static/sound_worklet.js`.
+    """
+
+    _esm = STATIC / "sound_device.js"
+    worklet = traitlets.Unicode().tag(sync=True)
+    window = traitlets.Int(20).tag(sync=True)
+    disabled = traitlets.Bool(False).tag(sync=True)
+    recording = traitlets.Bool(False).tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+
+class SoundView(anywidget.AnyWidget):
+    """A sound's waveform and log-mel spectrogram (`static/sound_view.js`), scrolling while it goes on.
+
+    Takes {"kind": "sound"} with the buffers uint8 [frames, bands] and int8 [blocks, 2], 10 ms each, and {"kind":
+    "clear"}. `bands`: Hz, the centre of each. `still`: the whole sound at once, as wide as the picture. `words` are
+    the sentences of its controls.
+    """
+
+    _esm = STATIC / "sound_view.js"
+    title = traitlets.Unicode().tag(sync=True)
+    summary = traitlets.Unicode().tag(sync=True)
+    empty = traitlets.Unicode().tag(sync=True)
+    bands = traitlets.List(traitlets.Float()).tag(sync=True)
+    still = traitlets.Bool(False).tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+
+class HeatMap(anywidget.AnyWidget):
+    """Probabilities of tokens by frame, and a path through them (`static/heat_map.js`).
+
+    `data`: {tokens, frames, start, step, path}; `levels`: uint8 [tokens, frames]. `words` are the sentences of its
+    controls.
+    """
+
+    _esm = STATIC / "heat_map.js"
+    title = traitlets.Unicode().tag(sync=True)
+    summary = traitlets.Unicode().tag(sync=True)
+    empty = traitlets.Unicode().tag(sync=True)
+    data = traitlets.Dict().tag(sync=True)
+    levels = traitlets.Bytes(b"").tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+
+
+class SpokenText(anywidget.AnyWidget):
+    """Text while it is recognised (`static/spoken_text.js`): `lines` {number, text, note} are complete, `final` will not
+    change, `partial` may. A screen reader reads complete lines."""
+
+    _esm = STATIC / "spoken_text.js"
+    title = traitlets.Unicode().tag(sync=True)
+    empty = traitlets.Unicode().tag(sync=True)
+    lines = traitlets.List(traitlets.Dict()).tag(sync=True)
+    final = traitlets.Unicode().tag(sync=True)
+    partial = traitlets.Unicode().tag(sync=True)
