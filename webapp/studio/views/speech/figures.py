@@ -18,7 +18,7 @@ from .recognition import FRAME_S, Look
 MOST_FRAMES, MOST_ROWS = 200, 10
 NOTABLE = 0.1  # a token with this probability in a frame gets a row
 GOAL_S = 0.3
-WIDE, ROW, LEFT, RIGHT = 54, 28, 14, 96  # of the tree, in units of its picture
+WIDE, ROW, LEFT, RIGHT = 62, 28, 6, 130  # of the tree, in units of its picture
 DEPTH = 6  # tokens after the common text
 
 
@@ -127,25 +127,30 @@ def _placed(node: _Node, ends: dict[tuple[int, ...], Any], depth: int, row: int)
 def _drawn(
     node: _Node, ends: dict[tuple[int, ...], Any], best: tuple[int, ...], tokens: Sequence[str], lang: str
 ) -> list[str]:
+    name = tokens[node.ids[-1]] if node.ids else "●"
+    end = node.x + _width(name)
     shapes = []
     for child in node.children.values():
-        shapes.append(
-            # Down from the node, then to the right: the score beside it stays free.
-            f'<path class="so-edge" d="M{node.x:.0f} {node.y + 9:.0f}V{child.y - 8:.0f}'
-            f'Q{node.x:.0f} {child.y:.0f} {node.x + 8:.0f} {child.y:.0f}H{child.x - 10:.0f}"/>'
-        )
+        if child.y == node.y:
+            line = f"M{end + 3:.0f} {node.y:.0f}"
+        else:  # down from the node, then to the right: the score beside it stays free
+            line = f"M{node.x + 7:.0f} {node.y + 9:.0f}V{child.y - 8:.0f}q0 8 8 8"
+        shapes.append(f'<path class="so-edge" d="{line}H{child.x - 4:.0f}"/>')
         shapes += _drawn(child, ends, best, tokens, lang)
     mark = " is-best" if node.ids == best[: len(node.ids)] else ""
-    score = ends.get(node.ids)
-    name = tokens[node.ids[-1]] if node.ids else "●"
     shapes.append(f'<text class="so-node{mark}" x="{node.x:.0f}" y="{node.y + 5:.0f}">{escape(name)}</text>')
+    score = ends.get(node.ids)
     if score is not None:
-        place = node.x + (14 if len(name) == 1 else 8 + 4.5 * len(name))
+        figures = f"{score[0]:.1f} · {percent(score[1])}".replace("-", "−")
         shapes.append(
-            f'<text class="so-score{mark}" x="{place:.0f}" y="{node.y + 5:.0f}">'
-            f"{score[0]:.1f} · {escape(percent(score[1]))}</text>"
+            f'<text class="so-score{mark}" x="{end + 6:.0f}" y="{node.y + 5:.0f}">{escape(figures)}</text>'
         )
     return shapes
+
+
+def _width(name: str) -> float:
+    """Of a node's text in the picture, about."""
+    return sum(9 if letter < "\u2000" else 16 for letter in name)
 
 
 def delay(report: DelayReport | None, lang: str) -> str:
