@@ -468,7 +468,9 @@ def test_speaking(model: Callable[..., str], monkeypatch: pytest.MonkeyPatch) ->
     """With a stand-in for the voice, which is another module's part: the way from a text to what is heard of it."""
     model([0, 6, 0, 0])
     monkeypatch.setattr(
-        speak, "load_voice", lambda: SimpleNamespace(speak=lambda text: (tone(0.5, rate=24000), 24000))
+        speak,
+        "load_voice",
+        lambda: SimpleNamespace(speak=lambda text, pace: (tone(0.5 / pace, rate=24000), 24000)),
     )
     listen = ListenPart("en")
     part = speak.SpeakPart("en", listen)
@@ -479,7 +481,7 @@ def test_speaking(model: Callable[..., str], monkeypatch: pytest.MonkeyPatch) ->
         part.speak()
         assert said in part.status.value and part.speaking is None
     messages = sent(listen.device, monkeypatch)
-    part.text.value = "一二"
+    part.text.value, part.pace.index = "一二", speak.PACES.index(1.0)
     part.speak()
     assert part.speaking is not None and part.speaking.join(20) and part.speaking.state == "done"
     assert part.speaking.samples is not None and part.speaking.samples.size == 8000

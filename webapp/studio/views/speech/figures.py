@@ -143,14 +143,14 @@ def _drawn(
     if score is not None:
         figures = f"{score[0]:.1f} · {percent(score[1])}".replace("-", "−")
         shapes.append(
-            f'<text class="so-score{mark}" x="{end + 6:.0f}" y="{node.y + 5:.0f}">{escape(figures)}</text>'
+            f'<text class="so-score{mark}" x="{end + 7:.0f}" y="{node.y + 5:.0f}">{escape(figures)}</text>'
         )
     return shapes
 
 
 def _width(name: str) -> float:
     """Of a node's text in the picture, about."""
-    return sum(9 if letter < "\u2000" else 16 for letter in name)
+    return sum(10.5 if letter < "\u2000" else 16 for letter in name)
 
 
 def delay(report: DelayReport | None, lang: str) -> str:

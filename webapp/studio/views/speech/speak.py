@@ -13,6 +13,7 @@ from studio.i18n import t
 
 from ..common.figures import notice, percent
 from ..common.pieces import beside, button, card, text_field
+from ..common.widgets import Slider
 from . import figures as show
 from .chunks import RATE, Refused
 from .listen import ListenPart, sound_view
@@ -20,6 +21,7 @@ from .listening import Scope
 from .voice import MOST_CHARACTERS, VOICE, Speaking, checked_text, load_voice
 
 FIRST = "你好"
+PACES = (0.7, 0.85, 1.0, 1.2, 1.5)
 
 
 class SpeakPart:
@@ -32,13 +34,15 @@ class SpeakPart:
         self.speaking: Speaking | None = None
         self._lock = threading.RLock()
         self.text = text_field(self._t("field.text"), FIRST)
+        self.pace = Slider(label=self._t("field.pace"), texts=[f"{pace:g} ×" for pace in PACES], index=2)
+        self.pace.add_class("so-slot-slider")
         self.say = button(self._t("speak"), self.speak, "primary", disabled=True)
         self.again = button(self._t("again"), self.replay, disabled=True)
         self.status = widgets.HTML(notice(self._t("loading")))
         self.view = sound_view(self._t("spoken.title"), self._t("spoken.empty"), lang, still=True)
         self.heard = widgets.HTML(f'<p class="sp-muted">{escape(self._t("heard.empty"))}</p>')
         self.heard.add_class("so-heard")
-        form = card([self.text, widgets.HBox([self.say, self.again]), self.status], "sx-form")
+        form = card([self.text, self.pace, widgets.HBox([self.say, self.again]), self.status], "sx-form")
         self.root = beside(form, [card([self.view]), card([self.heard])])
 
     def begin(self) -> None:
@@ -60,7 +64,8 @@ class SpeakPart:
             self.say.disabled = self.again.disabled = True
             self.status.value = notice(self._t("speaking"))
             self.view.send({"kind": "clear"})
-            self.speaking = Speaking(text, self.voice, self._listen.recogniser, self._follow)
+            pace = PACES[self.pace.index]
+            self.speaking = Speaking(text, self.voice, self._listen.recogniser, self._follow, pace)
             self.speaking.start()
 
     def replay(self) -> None:
@@ -92,11 +97,12 @@ class SpeakPart:
         if heard is None or recogniser is None:
             return f'<p class="sp-muted">{escape(self._t("heard.nobody"))}</p>'
         text = heard.final or self._t("heard.nothing")
-        rate = self._t("heard.rate", rate=percent(speaking.error_rate))
+        rate = speaking.error_rate
+        wrong = "" if rate is None else self._t("heard.rate", rate=percent(min(rate, 1)))
         tree = show.beam_tree(heard.look(), recogniser.tokens, self.lang)
         return (
             f'<h3>{escape(self._t("heading.heard"))}</h3><p class="sx-verdict">{escape(text)}</p>'
-            f"<p>{escape(rate)}</p>{tree}"
+            f"<p>{escape(wrong)}</p>{tree}"
         )
 
     def _t(self, key: str, **values: object) -> str:

@@ -45,27 +45,34 @@ def han(text: str) -> str:
 
 class Speaking(Work):
     """Speaks a text. `samples`: float32 at 16 kHz once they are there; `utterance`: what the recogniser heard of it;
-    `error_rate`: its characters that are wrong, as a part of the text's."""
+    `error_rate`: its characters that are wrong, as a part of the text's; None for a recogniser that does not write
+    characters."""
 
     def __init__(
-        self, text: str, voice: Any, recogniser: Recogniser | None, on_change: Callable[[Speaking], None]
+        self,
+        text: str,
+        voice: Any,
+        recogniser: Recogniser | None,
+        on_change: Callable[[Speaking], None],
+        pace: float = 1.0,
     ) -> None:
         super().__init__("speaking", on_change)
-        self.text, self._voice, self._recogniser = text, voice, recogniser
+        self.text, self.pace, self._voice, self._recogniser = text, pace, voice, recogniser
         self.samples: Samples | None = None
         self.utterance: Utterance | None = None
-        self.error_rate = 0.0
+        self.error_rate: float | None = None
 
     def _work(self) -> None:
         from sampan import speech
 
         self._running()
-        waveform, rate = self._voice.speak(self.text)
+        waveform, rate = self._voice.speak(self.text, pace=self.pace)
         made = np.asarray(getattr(waveform, "numpy", lambda: waveform)(), np.float32).reshape(-1)
         made = made if rate == RATE else speech.resample(made, rate, RATE).numpy()
         self.samples = np.clip(made, -1, 1)
         self._tell()
         if self._recogniser is not None and not self._cancel.is_set():
             utterance = self._recogniser.hear(self.samples)
-            self.error_rate = float(speech.cer([han(self.text)], [utterance.final]))
+            if han(utterance.final) or not utterance.final:
+                self.error_rate = float(speech.cer([han(self.text)], [utterance.final]))
             self.utterance = utterance
