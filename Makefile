@@ -68,7 +68,7 @@ $(INSTALLED): | $(VENV)/bin/python
 
 $(WARM): $(INSTALLED)
 	@echo "compiling the kernels (two or three minutes, once)"
-	@$(PY) -m sampan.kernels.warmup
+	@printf '%s\n' speech graph 'sparse cpu_optimizer' 'cpu_embedding_words fused' | xargs -P 2 -L 1 $(PY) -m sampan.kernels.warmup
 	@$(PY) -m sampan.embedding.warmup
 	@rm -f $(VENV)/.warm-* && touch $@
 

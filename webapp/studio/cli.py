@@ -28,6 +28,7 @@ def _studio(arguments: argparse.Namespace) -> int:
 
 def parser() -> argparse.ArgumentParser:
     from studio.compute import commands as compute
+    from studio.data import commands as data
     from studio.gradebook import commands as gradebook
 
     top = argparse.ArgumentParser(prog="sampan", description="A deep-learning framework to read and to use.")
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     studio.set_defaults(run=_studio)
     compute.add_to(commands)
     gradebook.add_to(commands)
+    data.add_to(commands)
     return top
 
 

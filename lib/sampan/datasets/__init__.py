@@ -27,8 +27,8 @@ from .recordings import load_recordings
 # fmt: off
 __all__ = [
     "Bundle", "Card", "File", "GraphSet", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts",
-    "available", "card", "cards", "interactions", "load", "load_corpus", "load_graph", "load_ratings",
-    "load_recordings", "load_text", "load_texts", "point_clouds",
+    "available", "card", "cards", "how_to_get", "interactions", "load", "load_corpus", "load_graph",
+    "load_ratings", "load_recordings", "load_text", "load_texts", "point_clouds",
 ]
 # fmt: on
 
@@ -108,15 +108,21 @@ def available() -> list[str]:
     return [name for name, known in cards().items() if _find(known) is not None]
 
 
-def load(name: str, download: bool = False, progress: Progress = print_progress) -> Bundle:
+def load(
+    name: str, download: bool = False, progress: Progress = print_progress, version: str | None = None
+) -> Bundle:
     """The data set of this name.
+
+    version: that of its card (`datasets.card(name).version`), so that a program stops at other data.
 
     download: fetch the official files into the user's cache where no folder holds the set;
     progress(file, bytes so far, bytes in all) is then called as they arrive.
 
-    ValueError: an unknown name; a damaged or foreign file. FileNotFoundError: the set is not found; the
-    message says how to get it. OSError: the download was interrupted (call again to resume).
+    ValueError: an unknown name; another version; a damaged or foreign file. FileNotFoundError: the set is not
+    found; the message says how to get it. OSError: the download was interrupted (call again to resume).
     """
+    if version not in (None, card(name).version):
+        raise ValueError(f"version: expected {card(name).version}, that of {name} here, got {version!r}")
     known, layout, arrays = _arrays(name, download, progress)
     if "train_images" not in arrays:
         others = {
@@ -153,7 +159,7 @@ def _arrays(name: str, download: bool, progress: Progress) -> tuple[Card, Layout
     if found is None:
         official = next((layout for layout in known.layouts if layout.downloadable), None)
         if not download or official is None:
-            raise FileNotFoundError(_how_to_get(known))
+            raise FileNotFoundError(how_to_get(known))
         for file in official.files.values():
             target = places.cache() / name / file.path
             if not target.exists():
@@ -205,7 +211,8 @@ def _check_package(known: Card, layout: Layout, arrays: readers.Arrays) -> None:
         raise ValueError(f"{known.name}: the installed package holds other data than its card says: {why}")
 
 
-def _how_to_get(known: Card) -> str:
+def how_to_get(known: Card) -> str:
+    """Where the files of a data set are looked for, and where they come from."""
     if any(layout.reader == "scikit-learn" for layout in known.layouts):
         return f"{known.name} comes with scikit-learn, which is not installed: pip install scikit-learn"
     files = [" and ".join(file.path for file in layout.files.values()) for layout in known.layouts]

@@ -4,6 +4,7 @@ A card is `<folder>/<name>/card.toml`. The project's own cards are in `datasets/
 may hold further ones, and a data set described by a card is loaded without any new code.
 """
 
+import hashlib
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,6 +70,12 @@ class Card:
     def sha256(self) -> dict[str, str]:
         """The checksums of the files of every layout."""
         return {file.path: file.sha256 for layout in self.layouts for file in layout.files.values()}
+
+    @property
+    def version(self) -> str:
+        """Twelve hexadecimal digits that follow from the checksums of its files."""
+        files = "\n".join(f"{path} {digest}" for path, digest in sorted(self.sha256.items()))
+        return hashlib.sha256(files.encode()).hexdigest()[:12]
 
     @property
     def size(self) -> dict[str, int]:

@@ -16,7 +16,6 @@ from studio.compute.sessions import Sessions
 from studio.course import Course
 
 from .base import StudioPage
-from .sessions import share
 
 _YEAR_DAYS = 365
 
@@ -34,7 +33,6 @@ class Home(StudioPage):
     async def get(self) -> None:
         lessons = await asyncio.to_thread(self.course.lessons)
         standing = await asyncio.to_thread(self.sessions.standing)
-        leases = [session.lease for session in standing]
         started = [lesson for lesson in lessons if lesson.edited is not None]
         self.show(
             "home.html",
@@ -45,7 +43,6 @@ class Home(StudioPage):
             slots=sum(len(lesson.slots) for lesson in lessons),
             own=await asyncio.to_thread(engine.mine, self.course.workspace),
             mine=[session for session in standing if session.lease.ask.owner == self.user.name],
-            share=await asyncio.to_thread(share, self.sessions.store.machine, leases),
             workspace=_short(self.course.workspace),
         )
 

@@ -14,11 +14,12 @@ from studio.compute.culling import Culler
 from studio.compute.room import WaitingRoom
 from studio.compute.sessions import Sessions
 from studio.course import Course
+from studio.data.shelf import Shelf
 from studio.grading.checker import LocalChecker
 from studio.grading.desk import CheckDesk
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
-from . import base, courses, frontend, grading, home, notebooks, pages, reference, sessions, waiting
+from . import base, courses, datasets, frontend, grading, home, notebooks, pages, reference, sessions, waiting
 
 _ID = "(?P<session_id>[0-9a-f]{32})"
 _JOB = r"(?P<job_id>[0-9a-f\-]+)"
@@ -41,6 +42,8 @@ def add_routes(server: Any) -> None:
     running = {"sessions": Sessions(here.store(), here.state(), server.kernel_manager)}
     app.settings["studio_culler"] = Culler(running["sessions"], server.kernel_manager)
 
+    shelf = Shelf(state_folder(home_folder) / "looks")
+
     routes: list[tuple[Any, ...]] = [
         ("", home.Home, {"course": course, **running}),
         ("/health", home.Health),
@@ -55,6 +58,10 @@ def add_routes(server: Any) -> None:
         (f"/courses/{_LESSON}/panel", courses.Panel, shared),
         (f"/courses/{_LESSON}/check", courses.Check, shared),
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
+        ("/datasets", datasets.Overview, {"shelf": shelf}),
+        ("/datasets/(?P<live>live)", datasets.Overview, {"shelf": shelf}),
+        (r"/datasets/(?P<name>[a-z0-9_]+)", datasets.DataSet, {"shelf": shelf}),
+        (r"/datasets/(?P<name>[a-z0-9_]+)/(?P<live>live)", datasets.DataSet, {"shelf": shelf}),
         *grading.routes(home_folder, course),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC), frontend.plotly_folder()]}),
         (r"/docs(?:/(?P<path>.+?))?", reference.Reference),

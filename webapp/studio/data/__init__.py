@@ -1,0 +1,1 @@
+"""Data sets in the Studio: cards, and what a set looks like."""
