@@ -84,10 +84,14 @@ def test_a_microphone_becomes_text(
         page.wait_for_selector(".so-tree")
         assert int(page.locator(".so-heat").get_attribute("data-rows")) >= 2
         page.wait_for_selector('[data-figure="high"]')
+        page.wait_for_function("+document.querySelector('.so-text').dataset.lines > 2", timeout=60_000)
     frame = page.locator(".so-view .so-frame").first
     frame.press("ArrowLeft")
     assert "dB" in page.locator(".so-readout").first.inner_text()
-    screenshot(page, "speech", full_page=False)
+    page.get_by_role("heading", name=t("speech.heading.listen"), exact=True).evaluate(
+        "it => it.scrollIntoView()"
+    )
+    screenshot(page, "speech", docs=RECOGNISES, full_page=False)
 
     # Pulled out: what a browser does then, end the track and say so.
     page.evaluate("window.given.getAudioTracks()[0].dispatchEvent(new Event('ended'))")
