@@ -23,6 +23,7 @@ pytestmark = pytest.mark.browser
 
 OPENING_MS = 90_000
 t = partial(i18n.t, lang="en")
+RECOGNISES = bool(streaming_models()) and "audio_cmn" in datasets.available()
 
 
 def recording() -> np.ndarray:
@@ -76,17 +77,21 @@ def test_a_microphone_becomes_text(
         const seen = new Set(); for (let i = 0; i < bytes.length; i += 4) seen.add(bytes[i]); return seen.size; }"""
     )
     assert inked > 50  # the shades of a spectrogram
-    if streaming_models() and "audio_cmn" in datasets.available():
+    if RECOGNISES:
         page.wait_for_selector(".so-text:not([data-lines='0'])", timeout=60_000)
         text = page.locator(".so-lines li").first.inner_text()
         assert re.search(r"[\u4e00-\u9fff]", text)
         page.wait_for_selector(".so-tree")
         assert int(page.locator(".so-heat").get_attribute("data-rows")) >= 2
         page.wait_for_selector('[data-figure="high"]')
+        page.wait_for_function("+document.querySelector('.so-text').dataset.lines > 2", timeout=60_000)
     frame = page.locator(".so-view .so-frame").first
     frame.press("ArrowLeft")
     assert "dB" in page.locator(".so-readout").first.inner_text()
-    screenshot(page, "speech", full_page=False)
+    page.get_by_role("heading", name=t("speech.heading.listen"), exact=True).evaluate(
+        "it => it.scrollIntoView()"
+    )
+    screenshot(page, "speech", docs=RECOGNISES, full_page=False)
 
     # Pulled out: what a browser does then, end the track and say so.
     page.evaluate("window.given.getAudioTracks()[0].dispatchEvent(new Event('ended'))")
@@ -115,6 +120,9 @@ def test_a_refused_microphone_on_a_phone_in_chinese(
     assert phone.locator(".so-device").get_attribute("data-state") == "idle"
     phone.get_by_role("button", name=i18n.t("speech.play", "zh"), exact=True).click()
     phone.wait_for_function("+document.querySelector('.so-view').dataset.frames > 50")
+    if RECOGNISES:
+        phone.wait_for_selector(".so-tree", timeout=60_000)
+        phone.wait_for_selector(".so-text:not([data-lines='0'])", timeout=60_000)
     assert axe(phone) == []
     no_sideways(phone)
     screenshot(phone, "speech-phone-zh-dark")

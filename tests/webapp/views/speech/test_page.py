@@ -239,16 +239,15 @@ def test_models_that_stream_are_offered(model: Callable[..., str], tmp_path: Pat
 
 def test_a_pause_ends_an_utterance(model: Callable[..., str]) -> None:
     utterance = Recogniser(model([4, 0, 0, 0])).begin()
-    tap = utterance._tap
     spoken = np.log(np.array([[0.01, 0.97, 0.01, 0.01]] * 3, np.float32))
     blank = np.log(np.array([[0.97, 0.01, 0.01, 0.01]], np.float32))
     for row in [blank] * 30:
-        tap.feed(SimpleNamespace(numpy=lambda row=row: row))
+        utterance.read(SimpleNamespace(numpy=lambda row=row: row))
     assert not utterance.over  # nothing was said yet
-    tap.feed(SimpleNamespace(numpy=lambda: spoken))
+    utterance.read(SimpleNamespace(numpy=lambda: spoken))
     for n in range(SILENT_FRAMES):
         assert not utterance.over, n
-        tap.feed(SimpleNamespace(numpy=lambda: blank))
+        utterance.read(SimpleNamespace(numpy=lambda: blank))
     assert utterance.over
     look = utterance.look()
     assert look.best == [1] and look.log_probs.shape == (33 + SILENT_FRAMES, 4)

@@ -262,9 +262,10 @@ class ListenPart:
     def _card(self, name: str) -> str:
         from sampan import speech
 
+        known = f"<p>{escape(self._t('model.small'))}</p>" if name == PREFERRED else ""
         if not (speech.find_model(name) / "README.md").exists():
-            return ""
-        return (
+            return known
+        return known + (
             f'<details class="so-card"><summary>{escape(self._t("model.card"))}</summary>'
             f"<pre>{escape(speech.model_card(name))}</pre></details>"
         )

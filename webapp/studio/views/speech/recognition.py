@@ -51,7 +51,9 @@ class Recogniser:
 
         self.name = name
         self.processor = speech.Wav2Vec2Processor.from_pretrained(name)
-        self.model = speech.AudioClassifier.from_pretrained(name).model
+        self.rate = self.processor.sampling_rate
+        self.classifier = speech.AudioClassifier.from_pretrained(name)
+        self.model = self.classifier.model
         if not isinstance(self.model, speech.nn.SpeechModel):
             raise ValueError(f"{name} is not a model of speech.nn, which can stream")
         if not hasattr(self.processor.inputs, "stream"):
@@ -63,14 +65,16 @@ class Recogniser:
     def begin(self) -> Utterance:
         return Utterance(self)
 
-    def text(self, ids: list[int]) -> str:
-        return self.processor.tokens.text(ids)
-
     def hear(self, samples: Samples) -> Utterance:
-        """A whole recording at once."""
+        """A whole recording at once: each frame sees all others, which those of a stream cannot."""
+        import sampan
+
+        given = samples if self.rate == RATE else sampan.speech.resample(samples, RATE, self.rate)
+        with sampan.no_grad():
+            logits = self.classifier(**self.processor(given, return_tensors="pd")).logits[0]
+            log_probs = sampan.nn.functional.log_softmax(logits, -1)
         utterance = self.begin()
-        for start in range(0, len(samples), RATE // 10):
-            utterance.feed(samples[start : start + RATE // 10])
+        utterance.read(log_probs)
         utterance.finish()
         return utterance
 
@@ -131,7 +135,7 @@ class Utterance:
     def __init__(self, recogniser: Recogniser) -> None:
         from sampan import speech
 
-        given, rate = recogniser, recogniser.processor.sampling_rate
+        given, rate = recogniser, recogniser.rate
         self._tap = _Tap(speech.PrefixBeam(len(given.tokens)))
         self._stream = speech.StreamingRecognizer(
             given.model, given.inputs.stream(), self._tap, given.processor.tokens
@@ -166,6 +170,10 @@ class Utterance:
         """Further sound, float32 [samples] at 16 kHz."""
         given = samples if self._resample is None else self._resample.feed(samples)
         self.partial, self.final = self._stream.feed(given)
+
+    def read(self, log_probs: Any) -> None:
+        """Further frames, [frames, vocabulary], in place of sound."""
+        self._tap.feed(log_probs)
 
     def finish(self) -> str:
         """The text, after the last sound."""
