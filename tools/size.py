@@ -31,7 +31,7 @@ MODULES = {
               "models/knowledge_graph.py", "models/light_gcn.py",
               "visual/network.py"),
     "speech": ("kernels/*speech*.py", "audio/*.py", "audio/*/*.py", "datasets/recordings.py", "models/speech*.py",
-               "datasets/speech*.py"),
+               "datasets/speech*.py", "visual/sound.py"),
     "embedding": (
         "kernels/*embedding*.py", "kernels/arena.py", "row_sparse.py", "text/vocabulary.py", "text/tokenizers.py",
         "text/word*.py", "text/subwords.py", "models/recommender*.py", "models/word_char.py",

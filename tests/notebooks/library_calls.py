@@ -340,4 +340,70 @@ CALLS = {
             "sampan.kernels.cpu_graph_sampling.rows_between(times)",
         ),
     ),
+    "speech.spectrogram.get_window": (
+        *("np.hanning(length + 1)[:-1]", "np.hamming(length)", "scipy.signal.get_window('hann', length)"),
+        *("torch.hann_window(length)", "paddle.audio.functional.get_window('hann', length)"),
+        *(
+            "speech.windows.get_window(window, win_length)",
+            "sampan.speech.kaldi.window_of('hanning', length)",
+        ),
+    ),
+    "speech.spectrogram.stft": (
+        *("np.fft.rfft(frames)", "torch.fft.rfft(frames)", "paddle.fft.rfft(frames)", "frames.fft()"),
+        *("paddle.signal.stft(x, n_fft)", "x.stft(n_fft)", "torch.stft(x, n_fft)", "scipy.fft.rfft(frames)"),
+        *(
+            "paddle.signal.frame(x, n_fft, hop)",
+            "x.unfold(-1, length, hop)",
+            "np.lib.stride_tricks.as_strided(x)",
+        ),
+        *("np.lib.stride_tricks.sliding_window_view(x, length)", "speech.Spectrogram(n_fft)(x)"),
+    ),
+    "speech.spectrogram.compute_fbank_matrix": (
+        *("paddle.audio.functional.compute_fbank_matrix(sr, n_fft)", "sampan.speech.kaldi.mel_bank(options)"),
+        *("speech.mel.mel_frequencies(count, low, high)", "paddle.audio.functional.mel_to_hz(mel)"),
+        *("librosa.filters.mel(sr=sr, n_fft=n_fft)", "paddle.audio.functional.hz_to_mel(low)"),
+        *("torchaudio.functional.melscale_fbanks(bins)",),
+    ),
+    "kernels.cpu_speech_ctc.ctc_paths": (
+        *("torch.nn.functional.ctc_loss(x, labels)", "paddle.nn.functional.ctc_loss(x, labels)"),
+        *("torch.ops.aten._ctc_loss(x, labels)", "paddle.nn.CTCLoss()(x, labels)"),
+        *("sampan.kernels.cpu_speech_ctc.ctc_paths(x)", "sampan.kernels.cpu_speech_ctc._lattice(alpha)"),
+        *("sampan.kernels.speech_ctc.losses(x)", "kernels.speech.ctc_paths(x)", "speech.align(logs, label)"),
+    ),
+    "kernels.cpu_speech_ctc.ctc_slopes": (
+        *("torch.ops.aten._ctc_loss_backward(g, x)", "torch.nn.functional.ctc_loss(x, labels)"),
+        *("paddle.nn.functional.ctc_loss(x, labels)", "torch.autograd.grad(loss, x)", "loss.backward()"),
+        *("sampan.kernels.cpu_speech_ctc.ctc_slopes(g, x)", "sampan.kernels.speech_ctc.slopes(g, x)"),
+    ),
+    "kernels.speech.beam_search": (
+        *("speech.prefix_beam(logs)", "speech.PrefixBeam(3).feed(logs)", "kernels.speech.beam_search(logs)"),
+        *("sampan.kernels.cpu_speech_beam.search(logs)", "pyctcdecode.build_ctcdecoder(tokens)"),
+    ),
+    "speech.nn.masks.chunk_mask": (
+        *("speech.nn.masks.chunk_mask(time, chunk)", "paddle.speech.nn.chunk_mask(time, chunk, left_chunks)"),
+        *("speech.nn.masks.attention_mask(lengths, time, chunk, left_chunks, x)",),
+    ),
+    "speech.nn.conformer.ConvolutionModule.forward": (
+        *("speech.nn.ConformerBlock(4, 2, 8)(x, valid, past)", "super(type(self), self).forward(x)"),
+        *(
+            "speech.nn.conformer.ConvolutionModule(4, 3, True, 'layer', 0.0)(x)",
+            "type(self).forward(self, x)",
+        ),
+    ),
+    "speech.nn.streaming.EncoderStream.feed": (
+        *("speech.nn.EncoderStream(self.encoder).feed(features)", "type(self).feed(self, features)"),
+        *(
+            "self.encoder(features, chunk=self.chunk)",
+            "self.encoder.forward(features)",
+            "self.feed(features)",
+        ),
+    ),
+    "kernels.speech.shared_node": (
+        *("kernels.speech.shared_node(beam, tree)", "sampan.kernels.cpu_speech_beam.shared_node(beam, tree)"),
+        *("os.path.commonprefix(texts)", "np.lcm.reduce(kernels.speech.shared_node(beam, tree))"),
+    ),
+    "speech.delays.text_delays": (
+        *("speech.delays.text_delays(times, chunk, lookahead, seconds)", "recognizer.delays(times)"),
+        *("sampan.speech.text_delays(times, chunk, lookahead, seconds)",),
+    ),
 }

@@ -24,6 +24,8 @@ THROUGH_THE_LIBRARY = {
     *("embedding_gradient", "embedding_twice", "rows_clipped", "adagrad_steps", "hybrid_steps"),
     *("graph_made", "messages_summed", "messages_twice", "hops_sampled", "convolved", "network_trained"),
     *("graph_changed", "paths_counted", "paths_attended", "past_sampled"),
+    *("powers", "powers_and_gradient", "mel_energies", "ctc_through_the_library", "texts_found"),
+    *("frames_encoded", "pieces_convolved", "pieces_recognised", "partials_read", "recogniser_timed"),
 }
 
 

@@ -111,6 +111,16 @@ def test_the_delay_has_three_parts(model):
     assert found.total == pytest.approx(found.lookahead + found.chunk + found.compute)
 
 
+def test_each_sample_has_its_delay(model):
+    live = StreamingRecognizer(model, Energies(), Greedy(), TOKENS, chunk=2)
+    live.feed(SOUND[:4000])  # 0.25 s: two chunks of 0.08 s, and their look-ahead
+    first, later, second = live.delays([0.0, 0.05, 0.12])
+    assert first - later == pytest.approx(0.05) and first > 0.08 + 0.045
+    assert second > 0.16 + 0.045 - 0.12
+    with pytest.raises(InvalidArgument, match="times: expected moments of 2 chunks"):
+        live.delays([0.17])
+
+
 def test_the_text_of_a_sample_is_there_when_the_delay_says(model):
     """Frame k of the encoder is decoded once the sound of its chunk and the look-ahead have arrived, and not before."""
     made, seen = recognizer(model, chunk=4), []

@@ -6,6 +6,7 @@ from .alignment import Alignment, Span, align
 from .augment import add_noise, change_speed, change_volume, reverberate, spec_augment
 from .beam import PrefixBeam, prefix_beam
 from .cmvn import CmvnStats, OnlineCmvn, cmvn, cmvn_stats, online_cmvn, sliding_cmvn
+from .delays import text_delays
 from .deltas import StreamingDeltas, deltas
 from .error_rates import Edit, ErrorRate, cer, edits, error_rate, wer
 from .files import AudioInfo, info, load, read_blocks, save
@@ -34,6 +35,6 @@ __all__ = [
     "cmvn_stats", "deltas", "detect_speech", "edits", "energy_vad", "error_rate", "fbank", "find_model",
     "get_window", "greedy", "info", "load", "mfcc", "model_card", "model_folders", "nn", "online_cmvn",
     "prefix_beam", "read_blocks", "resample", "reverberate", "save", "segments", "sliding_cmvn",
-    "spec_augment", "wer",
+    "spec_augment", "text_delays", "wer",
 ]
 # fmt: on

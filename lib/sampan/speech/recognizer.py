@@ -14,6 +14,7 @@ import numpy as np
 from ..engine.backward import no_grad
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..ops import concat
+from . import delays
 from .nn import SpeechModel
 from .nn.subsampling import Subsampling4
 from .tokens import CTCTokens
@@ -133,8 +134,8 @@ class StreamingRecognizer:
         encoded = self.stream.feed(frames)
         if encoded.shape[0]:
             self._decode(encoded)
-            steps = encoded.shape[0] / self.stream.chunk
-            self._seconds.append((time.perf_counter() - began) / steps)
+            steps = -(-encoded.shape[0] // self.stream.chunk)
+            self._seconds.extend([(time.perf_counter() - began) / steps] * steps)
         return self._transcript()
 
     def finish(self) -> str:
@@ -155,6 +156,15 @@ class StreamingRecognizer:
         """The parts of the delay; compute is 0 before the first chunk."""
         compute = float(np.quantile(self._seconds, 0.95)) if self._seconds else 0.0
         return Delay(self._lookahead, self._chunk, compute)
+
+    def delays(self, times: Any) -> Array:
+        """Seconds from the arrival of each sample to its text, float64 [samples], if sound comes in real
+        time: see `text_delays`.
+
+        times: moments [samples] in seconds, counted from the first of the last 1,000 chunks. Raises
+        InvalidArgument for a moment outside of them.
+        """
+        return delays.text_delays(times, self._chunk, self._lookahead, list(self._seconds))
 
     @no_grad()
     def _decode(self, encoded: Tensor) -> None:

@@ -2,7 +2,7 @@
 machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
-Used by notebooks 01 to 08.
+Used by notebooks 01 to 10.
 """
 
 from .cloud import cloud
@@ -12,6 +12,7 @@ from .memory import strides
 from .network import curves, laid_out, network
 from .pictures import images
 from .race import loss_surface_race
+from .sound import heat, players, waves
 from .sparsity import costs, crossing, rulebook, spy
 from .tape import tape
 
@@ -22,12 +23,14 @@ __all__ = [
     "crossing",
     "curves",
     "growth",
+    "heat",
     "hits",
     "images",
     "laid_out",
     "loss_surface_race",
     "neighbours",
     "network",
+    "players",
     "popularity",
     "projected",
     "reads",
@@ -37,4 +40,5 @@ __all__ = [
     "strides",
     "tape",
     "vector_map",
+    "waves",
 ]

@@ -11,11 +11,15 @@ from . import (
     drivers_embeddings,
     drivers_graphs,
     drivers_graphs_changing,
+    drivers_hearing,
+    drivers_live,
     drivers_sparse,
     embeddings,
     graphs,
     graphs_changing,
+    hearing,
     kernels,
+    live,
     networks,
     orientation,
     sparse,
@@ -23,7 +27,19 @@ from . import (
     training,
 )
 
-MODULES = (orientation, tensors, training, kernels, networks, sparse, embeddings, graphs, graphs_changing)
+MODULES = (
+    orientation,
+    tensors,
+    training,
+    kernels,
+    networks,
+    sparse,
+    embeddings,
+    graphs,
+    graphs_changing,
+    hearing,
+    live,
+)
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
 PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
 
@@ -34,6 +50,8 @@ __all__ = [
     "drivers_embeddings",
     "drivers_graphs",
     "drivers_graphs_changing",
+    "drivers_hearing",
+    "drivers_live",
     "drivers_sparse",
     "hint",
 ]
