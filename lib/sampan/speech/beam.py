@@ -12,7 +12,7 @@ from ..engine.errors import InvalidArgument
 from ..kernels import speech as kernels
 from .fusion import fusion, hot_phrases
 from .ngram import NGram
-from .posteriors import check_blank, check_ids, scores_of, sequences
+from .posteriors import batched, check_blank, check_ids, scores_of
 
 NODES = 4096  # of the prefix tree, at first
 
@@ -167,12 +167,10 @@ def prefix_beam(
     lengths: [batch], the valid frames (default: all). vocabulary, settings: those of `PrefixBeam` (default:
     the number of tokens).
     """
-    given = sequences(log_probs, lengths)
-    if not given:
-        return []
-    beam = PrefixBeam(given[0].shape[1] if vocabulary is None else vocabulary, **settings)
+    given, valid = batched(log_probs, lengths)
+    beam = PrefixBeam(given.shape[2] if vocabulary is None else vocabulary, **settings)
     found = []
-    for each in given:
-        beam.feed(each)
+    for each, frames in zip(given, valid, strict=True):
+        beam.feed(each[:frames])
         found.append(beam.finish())
     return found
