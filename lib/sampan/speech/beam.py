@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 
 from ..engine.errors import InvalidArgument
@@ -165,12 +168,20 @@ def prefix_beam(
 
     log_probs: Tensor or array [batch, frames, vocabulary] or [frames, vocabulary] of log probabilities.
     lengths: [batch], the valid frames (default: all). vocabulary, settings: those of `PrefixBeam` (default:
-    the number of tokens).
+    the number of tokens). Sequences are shared out among as many threads as Numba has; each is searched by
+    one thread, so that the result does not depend on their number.
     """
     given, valid = batched(log_probs, lengths)
-    beam = PrefixBeam(given.shape[2] if vocabulary is None else vocabulary, **settings)
-    found = []
-    for each, frames in zip(given, valid, strict=True):
-        beam.feed(each[:frames])
-        found.append(beam.finish())
-    return found
+    first = PrefixBeam(given.shape[2] if vocabulary is None else vocabulary, **settings)
+
+    def decode(n: int) -> list[tuple[list[int], float]]:
+        beam = copy(first)  # the language model and the hot words are only read
+        beam.reset()
+        beam.feed(given[n, : valid[n]])
+        return beam.finish()
+
+    threads = min(numba.get_num_threads(), len(given))
+    if threads < 2:
+        return [decode(n) for n in range(len(given))]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(decode, range(len(given))))
