@@ -19,20 +19,20 @@ NAMES = {"frame_length_ms": "frame_length", "frame_shift_ms": "frame_shift"}
 
 @pytest.mark.parametrize("name", CALLS)
 def test_kaldis_answers(name: str) -> None:
-    """kaldi-native-fbank 1.23.0: tests/speech/record_pitch.py. Its costs are float32: where two paths cost nearly
-    the same it may take the other one, by one lag."""
+    """kaldi-native-fbank 1.23.0: tests/speech/record_pitch.py. Its costs are float32: in pauses, where all lags
+    cost nearly the same, its path is sometimes a lag beside the best one."""
     rate, text = name.split("|")
     settings = {NAMES.get(key, key): value for key, value in eval(f"dict({text})").items()}
     found = pitch(voice(int(rate)), int(rate), **settings)
     features = pitch_features(found, raw_log_pitch=True).numpy()
     assert features.shape == KALDI[name].shape
     away = abs(features - KALDI[name])
-    assert (away[:, 3] < 1e-4).mean() > 0.97
-    assert away[:, 3].max() < 1.01 * settings.get("delta_pitch", 0.005)
-    same = away[:, 3] < 1e-4
-    np.testing.assert_allclose(features[same][:, 0], KALDI[name][same][:, 0], atol=1e-3)
-    np.testing.assert_allclose(features[:, 1], KALDI[name][:, 1], atol=0.025)
-    np.testing.assert_allclose(features[:, 2], KALDI[name][:, 2], atol=0.06)
+    same, voiced = away[:, 3] < 1e-4, found.numpy()[:, 0] > 0.5
+    assert voiced.mean() > 0.6 and same[voiced].mean() > 0.99 and same.mean() > 0.85
+    lag = settings.get("delta_pitch", 0.005)
+    assert away[:, 3].max() < 1.01 * lag  # nowhere more than one
+    assert (away[same, 0] < 5e-4).all()
+    assert away[:, 1].max() < 2.1 * lag and away[:, 2].max() < 3.1 * lag
 
 
 @pytest.mark.parametrize("rate", [8000, 16000, 48000])
@@ -85,11 +85,11 @@ def test_silence_is_decided_after_the_history() -> None:
 def test_scale_channels_dtypes_and_short_signals() -> None:
     x = voice(16000, 1.0)
     found = pitch(x).numpy()
-    np.testing.assert_allclose(pitch(0.25 * x).numpy(), found, rtol=1e-4, atol=1e-4)
+    assert (pitch(0.25 * x).numpy() == found).all()
     both = pitch(paddle.to_tensor(np.stack([x, 0.5 * x])))
     assert list(both.shape) == [2, *found.shape] and (both[0].numpy() == found).all()
-    np.testing.assert_allclose(pitch((x * 32767).astype(np.int16)).numpy(), found, atol=0.02, rtol=0.006)
-    for samples, frames in ((0, 0), (399, 0), (400, 1), (560, 2)):
+    np.testing.assert_allclose(pitch((x * 32767).astype(np.int16)).numpy(), found, atol=0.002)
+    for samples, frames in ((0, 0), (396, 0), (397, 1), (560, 2)):  # 99 and 100 samples at 4 kHz
         assert list(pitch(x[:samples]).shape) == [frames, 2]
         assert list(pitch_features(pitch(x[:samples])).shape) == [frames, 3]
     assert StreamingPitch().finish().shape == (0, 2)

@@ -98,7 +98,7 @@ class Lags(NamedTuple):
 
     seconds: Array  # float64 [lags]
     first: int  # the smallest lag in samples
-    count: int  # lags in samples
+    span: int  # how many lags there are in samples
     starts: Array  # int64 [lags]
     weights: Array  # float64 [lags, taps]
 
@@ -183,7 +183,7 @@ class _Tracker:
         o, lags = self.options, self.lags
         known = len(self.held) + len(new)
         self.held = np.concatenate([self.held, new, np.zeros(silence, np.float32)])
-        reach = o.window + lags.first + lags.count - 1
+        reach = o.window + lags.first + lags.span - 1
         decided = [np.empty((0, 2), np.float32)]
         while len(self.held) >= reach:
             count = min(BLOCK, (len(self.held) - reach) // o.shift + 1)
@@ -195,7 +195,7 @@ class _Tracker:
                 variance = np.full(count, self.variance)
             ballast = (variance * o.window) ** 2 * o.nccf_ballast
             found = kernels.nccf(
-                self.held, o.shift, o.window, lags.first, lags.count, ballast, lags.starts, lags.weights
+                self.held, o.shift, o.window, lags.first, lags.span, ballast, lags.starts, lags.weights
             )
             decided.append(self.path.feed(*found))
             self.held, known = self.held[count * o.shift :].copy(), known - count * o.shift
@@ -203,7 +203,7 @@ class _Tracker:
 
     def finish(self, new: Array) -> Array:
         """The frames that are left after the last samples; silence is assumed behind them."""
-        decided = self.feed(new, self.lags.first + self.lags.count - 1)
+        decided = self.feed(new, self.lags.first + self.lags.span - 1)
         return np.concatenate([decided, self.path.take(len(self.path.back))])
 
 
@@ -281,8 +281,8 @@ def pitch(waveform: Any, sample_rate: int = 16000, **options: Any) -> Tensor:
     (1.0, 200)
     """
     given = pitch_options(sample_rate, options)
-    x = waveform_tensor(waveform).data.detach().cpu()
-    made = [_channel(each.float().numpy(), given) for each in x.reshape(-1, x.shape[-1])]
+    x = waveform_tensor(waveform).data.detach().cpu().float().numpy()
+    made = [_channel(each, given) for each in (x[None] if x.ndim == 1 else x)]
     found = torch.from_numpy(np.stack(made)) if made else torch.empty(0, 0, 2)
     return Tensor(found[0] if x.ndim == 1 else found)
 
