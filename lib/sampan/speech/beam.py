@@ -11,7 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from ..engine.errors import InvalidArgument
+from ..engine.errors import InvalidArgument, InvalidType
 from ..kernels import speech as kernels
 from .fusion import fusion, hot_phrases
 from .ngram import NGram
@@ -68,6 +68,8 @@ class PrefixBeam:
                 raise InvalidArgument(f"{name}: expected at least 1, got {number}")
         if not min_log_prob <= 0.0:
             raise InvalidArgument(f"min_log_prob: expected at most 0, got {min_log_prob}")
+        if lm is not None and not isinstance(lm, NGram):
+            raise InvalidType(f"lm: expected an NGram, got {type(lm).__name__}")
         check_blank(blank, self.size)
         self.blank, self.beam_size, self.lm, self.history = blank, beam_size, lm, history
         self.most_tokens, self.min_log_prob = min(most_tokens, self.size), float(min_log_prob)
