@@ -121,4 +121,22 @@ def streams() -> Iterator[Row]:
     yield Row("streaming fbank, 100 chunks of 100 ms", 5.0, programs)
 
 
-FAMILIES = (kaldi, layers, streams)
+def pitches() -> Iterator[Row]:
+    wave = sound()[: RATE * 60]
+    programs: dict[str, Step] = {
+        "sampan": lambda: speech.pitch_features(speech.pitch(wave), raw_log_pitch=True).numpy()[:, 3]
+    }
+    knf = library("kaldi_native_fbank")
+    if knf is not None:
+        options, scaled = knf.PitchExtractionOptions(), wave * 32768
+        features = knf.ProcessPitchOptions(add_raw_log_pitch=True, delta_pitch_noise_stddev=0.0)
+
+        def theirs() -> np.ndarray:
+            found = knf.compute_and_process_kaldi_pitch(options, features, scaled)
+            return np.asarray(found)[:, 3]
+
+        programs["kaldi-native-fbank"] = theirs
+    yield Row("Kaldi's pitch with its features, 1 minute", 1.0, programs)
+
+
+FAMILIES = (kaldi, layers, streams, pitches)

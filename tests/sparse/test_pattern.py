@@ -39,6 +39,7 @@ def test_the_caller_may_overwrite_what_it_passed_in(wrap, kind):
     assert sparse.matmul(x, sampan.eye(4)).tolist() == DENSE.tolist()
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")  # torch says once that it is in beta
 def test_what_is_given_out_is_a_copy():
     coo, csr = sampan.to_tensor(DENSE).to_sparse_coo(2), sampan.to_tensor(DENSE).to_sparse_csr()
     for tensor in (coo.indices(), csr.crows(), csr.cols()):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -192,6 +193,30 @@ def test_batches_and_tensors() -> None:
     half = paddle.to_tensor(logs[0].astype("float32")).astype("bfloat16")
     assert prefix_beam(half.astype("float32"))[0] == prefix_beam(half)[0]
     assert prefix_beam(np.zeros((0, 3, 4))) == []
+
+
+@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread")
+def test_the_number_of_threads_changes_nothing(tmp_path: Path) -> None:
+    """With a language model and hot words; also the error of one sequence."""
+    tokens = ["-", *"abcde"]
+    lm = NGram.read(made_models.written(tmp_path, made_models.random_model([*"abcde"], 3, 1)))
+    logs = np.stack([made_models.log_probs(60, 6, seed, 2.0) for seed in range(7)]).astype(np.float32)
+    settings_ = {"vocabulary": tokens, "lm": lm, "hot_words": ["abc", "de"], "beam_size": 6}
+    lengths = [60, 3, 0, 59, 17, 60, 41]
+    before = numba.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2):
+            numba.set_num_threads(threads)
+            found.append(prefix_beam(logs, lengths, **settings_))
+    finally:
+        numba.set_num_threads(before)
+    assert found[0] == found[1]
+    alone = [prefix_beam(x[:n], **settings_)[0] for x, n in zip(logs, lengths, strict=True)]
+    assert alone == found[0]
+    logs[5, 2, 1] = np.nan
+    with pytest.raises(ValueError, match="at most 0, some of them above -inf, got nan to nan at frame 2"):
+        prefix_beam(logs, lengths, **settings_)
 
 
 def test_few_tokens_extend() -> None:

@@ -8,9 +8,10 @@ from sampan.speech import posteriors
 def test_tensors_arrays_and_lengths() -> None:
     logs = np.arange(24.0).reshape(2, 3, 4)
     for given in (logs, paddle.to_tensor(logs)):
-        first, second = posteriors.sequences(given, [2, 3])
-        assert first.tolist() == logs[0, :2].tolist() and second.tolist() == logs[1].tolist()
-    assert len(posteriors.sequences(logs[0])) == 1
+        batch, valid = posteriors.batched(given, [2, 3])
+        assert batch.tolist() == logs.tolist() and valid.tolist() == [2, 3]
+    batch, valid = posteriors.batched(logs[0])
+    assert batch.shape == (1, 3, 4) and valid.tolist() == [3]
     half = posteriors.scores_of(
         paddle.to_tensor(logs[0].astype("float32")).astype("float16"), "frames, vocabulary"
     )

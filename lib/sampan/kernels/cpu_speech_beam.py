@@ -241,7 +241,7 @@ def _stay(row, blank, beam, tree, total, stay_blank, stay_spoken, above, longer)
             stay_spoken[j] = log_sum(stay_spoken[j], (beam.blank[i] if same else total[i]) + row[token])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy", nogil=True)  # threads search for several sequences
 def search(logs, begin, blank, beam, tree, fusion, most_tokens, least, history):
     """Go through frames `begin` on of log probabilities [frames, classes]. Tokens are final `history` frames
     later.

@@ -1,4 +1,4 @@
-"""Kaldi's features of speech, from samples to log mel energies or cepstra, sixteen frames at a time.
+"""Features of speech, from samples to log mel energies or cepstra, sixteen frames at a time.
 
 Everything between the samples and the result stays in the first cache. A frame's numbers do not depend on the
 frames beside it: cutting a signal in other pieces, or using more threads, changes no bit of the result.
@@ -37,6 +37,10 @@ class Plan(NamedTuple):
     raw: bool  # whether its energy is that before pre-emphasis and window
     squared: bool  # power; else magnitude
     logarithm: bool
+    least: Any = np.float32(1.1920929e-7)  # mel energy, before the logarithm: a normal number
+    factor: Any = np.float32(1)  # of the logarithm
+    offset: Any = np.float32(0)  # added to it
+    by_column: bool = False  # results [columns, frames]; else [frames, columns]
 
 
 @njit(inline="always")
@@ -134,7 +138,8 @@ def _windowed_energies(re, im, energy):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _filter(power, first, starts, weights, out):
-    """Each filter's weighted sum of neighbouring frequencies. power: [n * LANES]; out: [mels * LANES]."""
+    """Each filter's weighted sum of neighbouring frequencies. power: [(n + 1) * LANES]; out: [mels *
+    LANES]."""
     out[:] = 0
     for m in range(first.size):
         place = U(m * LANES)
@@ -159,14 +164,24 @@ def _project(matrix, given, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _to_logarithms(values, floor):
+def _to_logarithms(values, least, factor, offset):
+    """factor log(max(x, least)) + offset; NaN and infinity stay."""
     for i in range(values.size):
-        values[i] = log(max(values[i], floor))
+        x = values[i]
+        y = factor * log(max(x, least)) + offset
+        values[i] = y if x < np.float32(np.inf) else x
 
 
 @njit(cache=True, error_model="numpy")
-def _store(tile, out, frame):
-    """The lanes of a tile [columns * LANES] to rows of out, as many as there are."""
+def _store(tile, out, frame, by_column):
+    """The lanes of a tile [columns * LANES] to frames of out, as many as there are."""
+    if by_column:
+        lanes = min(LANES, out.shape[1] - frame)
+        for m in range(out.shape[0]):
+            row = out[m, frame : frame + lanes]
+            for lane in range(lanes):
+                row[lane] = tile[m * LANES + lane]
+        return
     for lane in range(min(LANES, out.shape[0] - frame)):
         row = out[frame + lane]
         for m in range(row.size):
@@ -174,7 +189,8 @@ def _store(tile, out, frame):
 
 
 def _features(wave, plan, energies, out):
-    frames, n, length = out.shape[0], plan.rows.size, plan.window.size
+    n, length = plan.rows.size, plan.window.size
+    frames = out.shape[1] if plan.by_column else out.shape[0]
     mels = plan.mel_first.size
     for t in prange((frames + LANES - 1) // LANES):
         tile = np.empty(length * LANES, np.float32)
@@ -191,38 +207,37 @@ def _features(wave, plan, energies, out):
         if not plan.raw and energies.size:
             _windowed_energies(re, im, energy)
         fft.transform(re, im, plan.cos, plan.sin)
-        spectrum, filtered = np.empty(n * LANES, np.float32), np.empty(mels * LANES, np.float32)
+        spectrum, filtered = np.empty((n + 1) * LANES, np.float32), np.empty(mels * LANES, np.float32)
         fft.power(re, im, plan.rows, plan.half_cos, plan.half_sin, spectrum)
         if not plan.squared:
             spectrum[:] = np.sqrt(spectrum)
         _filter(spectrum, plan.mel_first, plan.mel_starts, plan.mel_weights, filtered)
-        tiny = np.float32(1.1920929e-7)
         if plan.logarithm:
-            _to_logarithms(filtered, tiny)
+            _to_logarithms(filtered, plan.least, plan.factor, plan.offset)
         if energies.size:
-            _to_logarithms(energy, max(tiny, plan.floor))
+            _to_logarithms(energy, max(plan.least, plan.floor), np.float32(1), np.float32(0))
             for lane in range(min(LANES, frames - t * LANES)):
                 energies[t * LANES + lane] = energy[lane]
         if plan.cepstra.size:
             coefficients = np.empty(plan.cepstra.shape[0] * LANES, np.float32)
             _project(plan.cepstra, filtered, coefficients)
-            _store(coefficients, out, t * LANES)
+            _store(coefficients, out, t * LANES, plan.by_column)
         else:
-            _store(filtered, out, t * LANES)
+            _store(filtered, out, t * LANES, plan.by_column)
 
 
 _features_loop = Loop(_features, PARALLEL_FROM, "speech features")
 
 
 def features(wave: Any, plan: Plan, energies: Any, out: Any) -> None:
-    """Log mel energies or cepstra of each frame of `wave` float32 [samples], into out float32 [frames,
-    columns].
+    """Mel energies, their logarithms or cepstra of each frame of `wave` float32 [samples], into out float32
+    [frames, columns], or [columns, frames] by column.
 
     Frame f begins at sample f plan.shift; wave reaches to the end of the last one. energies: float32 [frames]
     for the logarithm of each frame's energy, or of no entry.
     """
-    if len(out):
-        _features_loop(wave, plan, energies, out, size=len(out))
+    if out.size:
+        _features_loop(wave, plan, energies, out, size=out.shape[1 if plan.by_column else 0])
 
 
 def warm_up() -> None:

@@ -96,14 +96,16 @@ def transform(re, im, cos, sin):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def power(re, im, rows, cos, sin, out):
-    """|X_k|^2 of real frames from the transform of their pairs of samples, k = 0 to n - 1.
+    """|X_k|^2 of real frames from the transform of their pairs of samples, k = 0 to n.
 
-    rows: int64 [n], where frequency k of the transform lies; cos, sin: [n] of -pi k / n; out: [n * LANES]."""
+    rows: int64 [n], where frequency k of the transform lies; cos, sin: [n] of -pi k / n; out: [(n + 1) *
+    LANES]."""
     n, half = rows.size, np.float32(0.5)
+    highest = U(n * LANES)
     for lane in range(LANES):
         i = U(lane)
-        total = re[i] + im[i]
-        out[i] = total * total
+        total, difference = re[i] + im[i], re[i] - im[i]
+        out[i], out[highest + i] = total * total, difference * difference
     for k in range(1, n):
         first, second, place = U(rows[k] * LANES), U(rows[n - k] * LANES), U(k * LANES)
         c, s = cos[k], sin[k]

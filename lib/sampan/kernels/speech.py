@@ -8,6 +8,7 @@ from . import (
     cpu_speech_fbank,
     cpu_speech_fft,
     cpu_speech_ngram,
+    cpu_speech_pitch,
     cpu_speech_resample,
     cpu_speech_rows,
 )
@@ -18,6 +19,15 @@ angles = cpu_speech_fft.angles
 bin_rows = cpu_speech_fft.bin_rows
 Plan = cpu_speech_fbank.Plan
 features = cpu_speech_fbank.features
+
+# Pitch.
+nccf = cpu_speech_pitch.nccf
+mean_squares = cpu_speech_pitch.mean_squares
+pitch_viterbi = cpu_speech_pitch.viterbi
+pitch_path = cpu_speech_pitch.path
+pitch_agreed = cpu_speech_pitch.agreed
+pitch_decide = cpu_speech_pitch.decide
+weighted_means = cpu_speech_pitch.weighted_means
 
 # Another sample rate.
 polyphase = cpu_speech_resample.polyphase
@@ -48,6 +58,7 @@ shared_node = cpu_speech_beam.shared_node
 def warm_up() -> None:
     """Compile (or load from the cache) every loop."""
     cpu_speech_fbank.warm_up()
+    cpu_speech_pitch.warm_up()
     cpu_speech_resample.warm_up()
     cpu_speech_ctc.warm_up()
     cpu_speech_rows.warm_up()

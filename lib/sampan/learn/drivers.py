@@ -47,6 +47,7 @@ def driver(function: Driver | None = None, *, answer: Naming | None = None) -> A
 def answer_names(slot_name: str, driver_name: str, args: tuple[Any, ...]) -> Names:
     """The names of the parts of that driver's answer to `args`; None where it has one part, or none has a
     name."""
+    lessons.installed()  # an installed course registers its drivers
     naming = _namings.get(driver_name)
     if naming is None:
         return None

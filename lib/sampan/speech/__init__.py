@@ -12,7 +12,10 @@ from .error_rates import Edit, ErrorRate, cer, edits, error_rate, wer
 from .files import AudioInfo, info, load, read_blocks, save
 from .greedy import greedy
 from .kaldi import FeatureOptions, fbank, mfcc
+from .kenlm_file import KenLM
 from .ngram import NGram
+from .pitch import PitchOptions, StreamingPitch, pitch
+from .pitch_features import PitchFeatureOptions, StreamingPitchFeatures, pitch_features
 from .pretrained import AudioClassifier, AudioOutput, Inputs, Wav2Vec2Processor
 from .recognizer import Delay, StreamingRecognizer, Transcript
 from .registry import available_models, find_model, model_card, model_folders
@@ -26,14 +29,15 @@ from .windows import get_window
 
 # fmt: off
 __all__ = [
-    "MFCC", "Alignment", "AudioClassifier", "AudioInfo", "AudioOutput", "CTCTokens", "CmvnStats",
-    "Delay", "Edit", "ErrorRate", "FeatureOptions", "Inputs", "LogMelSpectrogram", "MelSpectrogram",
-    "NGram", "OnlineCmvn", "PrefixBeam", "Segment", "Span", "Spectrogram", "StreamingDeltas",
-    "StreamingFbank", "StreamingMfcc", "StreamingRecognizer", "StreamingResample", "StreamingVad",
-    "Transcript", "Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC", "Wav2Vec2Processor",
-    "add_noise", "align", "available_models", "cer", "change_speed", "change_volume", "cmvn",
-    "cmvn_stats", "deltas", "detect_speech", "edits", "energy_vad", "error_rate", "fbank", "find_model",
-    "get_window", "greedy", "info", "load", "mfcc", "model_card", "model_folders", "nn", "online_cmvn",
+    "MFCC", "Alignment", "AudioClassifier", "AudioInfo", "AudioOutput", "CTCTokens", "CmvnStats", "Delay",
+    "Edit", "ErrorRate", "FeatureOptions", "Inputs", "KenLM", "LogMelSpectrogram", "MelSpectrogram",
+    "NGram", "OnlineCmvn", "PitchFeatureOptions", "PitchOptions", "PrefixBeam", "Segment", "Span",
+    "Spectrogram", "StreamingDeltas", "StreamingFbank", "StreamingMfcc", "StreamingPitch",
+    "StreamingPitchFeatures", "StreamingRecognizer", "StreamingResample", "StreamingVad", "Transcript",
+    "Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC", "Wav2Vec2Processor", "add_noise", "align",
+    "available_models", "cer", "change_speed", "change_volume", "cmvn", "cmvn_stats", "deltas",
+    "detect_speech", "edits", "energy_vad", "error_rate", "fbank", "find_model", "get_window", "greedy",
+    "info", "load", "mfcc", "model_card", "model_folders", "nn", "online_cmvn", "pitch", "pitch_features",
     "prefix_beam", "read_blocks", "resample", "reverberate", "save", "segments", "sliding_cmvn",
     "spec_augment", "text_delays", "wer",
 ]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 
-from ..engine.errors import InvalidArgument
+from ..engine.errors import InvalidArgument, InvalidType
 from ..kernels import speech as kernels
 from .fusion import fusion, hot_phrases
 from .ngram import NGram
-from .posteriors import check_blank, check_ids, scores_of, sequences
+from .posteriors import batched, check_blank, check_ids, scores_of
 
 NODES = 4096  # of the prefix tree, at first
 
@@ -65,6 +68,8 @@ class PrefixBeam:
                 raise InvalidArgument(f"{name}: expected at least 1, got {number}")
         if not min_log_prob <= 0.0:
             raise InvalidArgument(f"min_log_prob: expected at most 0, got {min_log_prob}")
+        if lm is not None and not isinstance(lm, NGram):
+            raise InvalidType(f"lm: expected an NGram, got {type(lm).__name__}")
         check_blank(blank, self.size)
         self.blank, self.beam_size, self.lm, self.history = blank, beam_size, lm, history
         self.most_tokens, self.min_log_prob = min(most_tokens, self.size), float(min_log_prob)
@@ -173,14 +178,20 @@ def prefix_beam(
 
     log_probs: Tensor or array [batch, frames, vocabulary] or [frames, vocabulary] of log probabilities.
     lengths: [batch], the valid frames (default: all). vocabulary, settings: those of `PrefixBeam` (default:
-    the number of tokens).
+    the number of tokens). Sequences are shared out among as many threads as Numba has; each is searched by
+    one thread, so that the result does not depend on their number.
     """
-    given = sequences(log_probs, lengths)
-    if not given:
-        return []
-    beam = PrefixBeam(given[0].shape[1] if vocabulary is None else vocabulary, **settings)
-    found = []
-    for each in given:
-        beam.feed(each)
-        found.append(beam.finish())
-    return found
+    given, valid = batched(log_probs, lengths)
+    first = PrefixBeam(given.shape[2] if vocabulary is None else vocabulary, **settings)
+
+    def decode(n: int) -> list[tuple[list[int], float]]:
+        beam = copy(first)  # the language model and the hot words are only read
+        beam.reset()
+        beam.feed(given[n, : valid[n]])
+        return beam.finish()
+
+    threads = min(numba.get_num_threads(), len(given))
+    if threads < 2:
+        return [decode(n) for n in range(len(given))]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(decode, range(len(given))))

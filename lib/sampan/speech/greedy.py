@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..engine.errors import InvalidArgument
 from ..kernels import speech as kernels
-from .posteriors import check_blank, sequences
+from .posteriors import batched, check_blank
 
 
 def greedy(log_probs: Any, lengths: Any = None, blank: int = 0) -> list[list[int]]:
@@ -20,12 +18,11 @@ def greedy(log_probs: Any, lengths: Any = None, blank: int = 0) -> list[list[int
     first token counts. Raises ValueError for NaN, for a blank outside the vocabulary, and for lengths that
     do not fit.
     """
-    found = []
-    for scores in sequences(log_probs, lengths):
-        check_blank(blank, scores.shape[1])
-        best = kernels.best_classes(scores)
-        if (best < 0).any():
-            raise InvalidArgument("log_probs: expected numbers, got NaN")
-        first = np.append(True, best[1:] != best[:-1])[: best.size]
-        found.append(best[first & (best != blank)].tolist())
-    return found
+    scores, valid = batched(log_probs, lengths)
+    check_blank(blank, scores.shape[2])
+    best = kernels.best_classes(scores, valid)
+    if (best < 0).any():
+        raise InvalidArgument("log_probs: expected numbers, got NaN")
+    kept = best != blank
+    kept[:, 1:] &= best[:, 1:] != best[:, :-1]
+    return [row[:n][kind[:n]].tolist() for row, kind, n in zip(best, kept, valid, strict=True)]

@@ -186,22 +186,29 @@ def cepstral_matrix(options: FeatureOptions) -> Array:
     return made
 
 
+def filter_spans(bank: Array) -> tuple[Array, Array, Array]:
+    """(first frequency of each filter int64 [filters], where its weights begin int64 [filters + 1], weights
+    float32) of filters [filters, frequencies]: each from its first to its last weight that is not 0."""
+    used = bank != 0
+    first, last = used.argmax(1), bank.shape[1] - used[:, ::-1].argmax(1)
+    counts = np.where(used.any(1), last - first, 0)
+    places = np.arange(bank.shape[1])
+    inside = (places >= first[:, None]) & (places < (first + counts)[:, None])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return first.astype(np.int64), starts.astype(np.int64), bank[inside].astype(np.float32)
+
+
 @cache
 def plan_of(options: FeatureOptions) -> kernels.Plan:
     """The kernel's tables."""
-    n, bank = options.padded // 2, mel_bank(options)
-    first = (bank > 0).argmax(1)
-    counts = [int(np.flatnonzero(row)[-1]) + 1 - start for row, start in zip(bank, first, strict=True)]
-    weights = [row[s : s + c] for row, s, c in zip(bank, first, counts, strict=True)]
+    n = options.padded // 2
     cepstra = cepstral_matrix(options) if options.num_ceps else np.empty((0, options.num_mel_bins))
     return kernels.Plan(
         window_of(options.window, options.length).astype(np.float32),
         *kernels.angles(n, 2 * math.pi),
         *kernels.angles(n, math.pi),
         kernels.bin_rows(n),
-        first.astype(np.int64),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        np.concatenate(weights).astype(np.float32),
+        *filter_spans(mel_bank(options)),
         cepstra.astype(np.float32),
         options.shift,
         np.float32(options.scale),

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..engine.errors import InvalidArgument
 from ..kernels import speech as kernels
+from .kenlm_file import KenLM, is_binary
 
 LN10 = math.log(10.0)
 UNKNOWN = -100.0  # log10 of the probability of unknown words in a model without <unk>, as in KenLM
@@ -40,6 +41,12 @@ class NGram:
         opened: Any = gzip.open if str(path).endswith(".gz") else open
         with opened(path, "rb") as file:
             return _Reader(file, str(path)).model()
+
+    @staticmethod
+    def load(path: str | Path) -> NGram | KenLM:
+        """The model of a file: ARPA by `read`, KenLM's binary form by its library as a `KenLM`, which scores
+        texts but cannot guide a beam search. Errors as in both."""
+        return KenLM(path) if is_binary(path) else NGram.read(path)
 
     @property
     def start(self) -> int:

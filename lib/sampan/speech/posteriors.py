@@ -27,9 +27,9 @@ def scores_of(log_probs: Any, axes: str) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def sequences(log_probs: Any, lengths: Any = None) -> list[np.ndarray]:
-    """One array [frames, vocabulary] for each sequence of [frames, vocabulary] or [batch, frames,
-    vocabulary].
+def batched(log_probs: Any, lengths: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """(array [batch, frames, vocabulary], int64 [batch], its valid frames) of [frames, vocabulary] or [batch,
+    frames, vocabulary].
 
     lengths: [batch] ints, the valid frames of each sequence (default: all). Raises ValueError for others.
     """
@@ -38,11 +38,11 @@ def sequences(log_probs: Any, lengths: Any = None) -> list[np.ndarray]:
     else:
         batch = scores_of(log_probs, "batch, frames, vocabulary")
     if lengths is None:
-        return list(batch)
+        return batch, np.full(len(batch), batch.shape[1], np.int64)
     valid = [int(n) for n in (lengths.tolist() if hasattr(lengths, "tolist") else lengths)]
     if len(valid) != len(batch) or any(not 0 <= n <= batch.shape[1] for n in valid):
         raise InvalidArgument(f"lengths: expected {len(batch)} from 0 to {batch.shape[1]}, got {valid}")
-    return [each[:n] for each, n in zip(batch, valid, strict=True)]
+    return batch, np.array(valid, np.int64)
 
 
 def check_blank(blank: int, classes: int) -> None:

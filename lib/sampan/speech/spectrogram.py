@@ -8,6 +8,7 @@ from ..engine.tensor import Tensor
 from ..nn import Layer
 from ..ops import matmul
 from ..ops.spectral import stft
+from .fused_mel import fused_mel
 from .mel import compute_fbank_matrix, create_dct, power_to_db
 from .windows import get_window
 
@@ -91,8 +92,19 @@ class MelSpectrogram(Layer):
         bank = compute_fbank_matrix(sr, n_fft, n_mels, f_min, top, htk, norm, dtype)
         self.register_buffer("fbank_matrix", bank)
 
+    def fused(
+        self, x: Tensor, decibels: tuple[float, float] | None = None, cosines: Tensor | None = None
+    ) -> Tensor | None:
+        """The result, in decibels and as cepstra if these are given, by one kernel; None where it cannot
+        run."""
+        below = self._spectrogram
+        return fused_mel(
+            x, below.fft_window, self.fbank_matrix, below._settings, below.power, decibels, cosines
+        )
+
     def forward(self, x: Tensor) -> Tensor:
-        return matmul(self.fbank_matrix, self._spectrogram(x))
+        found = self.fused(x)
+        return matmul(self.fbank_matrix, self._spectrogram(x)) if found is None else found
 
 
 class LogMelSpectrogram(Layer):
@@ -141,7 +153,12 @@ class LogMelSpectrogram(Layer):
         self.ref_value, self.amin, self.top_db = ref_value, amin, top_db
 
     def forward(self, x: Tensor) -> Tensor:
-        return power_to_db(self._melspectrogram(x), self.ref_value, self.amin, self.top_db)
+        found = None
+        if self.top_db is None:  # else the largest of all must be known first
+            found = self._melspectrogram.fused(x, (self.ref_value, self.amin))
+        if found is None:
+            return power_to_db(self._melspectrogram(x), self.ref_value, self.amin, self.top_db)
+        return found
 
 
 class MFCC(Layer):
@@ -184,5 +201,11 @@ class MFCC(Layer):
         self.register_buffer("dct_matrix", create_dct(n_mfcc, n_mels, dtype=dtype))
 
     def forward(self, x: Tensor) -> Tensor:
+        below = self._log_melspectrogram
+        if below.top_db is None:
+            decibels = (below.ref_value, below.amin)
+            fused = below._melspectrogram.fused(x, decibels, self.dct_matrix)
+            if fused is not None:
+                return fused
         found = matmul(self._log_melspectrogram(x).transpose([0, 2, 1]), self.dct_matrix)
         return found.transpose([0, 2, 1])
