@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from PIL import Image
 
 from tests.webapp.running import Studio, free_port, start_studio
@@ -211,3 +212,13 @@ def no_sideways() -> Callable[[Any], None]:
         assert width <= window, f"the page is {width} px wide in a window of {window} px"
 
     return check
+
+
+@pytest.fixture
+def visitor(studio: Studio) -> Iterator[requests.Session]:
+    """A browser without a screen: logged in by the address that was printed, cookies from then on."""
+    with requests.Session() as session:
+        session.trust_env = False
+        reply = session.get(f"{studio.url}studio", params={"token": studio.token})
+        assert reply.ok
+        yield session

@@ -18,16 +18,6 @@ LIGHT_S = 0.3
 
 
 @pytest.fixture
-def visitor(studio: Studio) -> Iterator[requests.Session]:
-    """A browser without a screen: logged in by the address that was printed, cookies from then on."""
-    with requests.Session() as session:
-        session.trust_env = False
-        reply = session.get(f"{studio.url}studio", params={"token": studio.token})
-        assert reply.ok
-        yield session
-
-
-@pytest.fixture
 def stranger(studio: Studio) -> Iterator[requests.Session]:
     with requests.Session() as session:
         session.trust_env = False
