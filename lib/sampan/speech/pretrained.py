@@ -24,6 +24,7 @@ from .. import nn
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from .architectures import build, read_weights, write_weights
 from .inputs import FbankInput, WaveformInput, input_of, read_sound
+from .lexicon import load_tokens
 from .registry import find_model
 from .tokens import CTCTokens, read_json
 from .wav2vec2 import Wav2Vec2ForCTC
@@ -65,7 +66,7 @@ class Wav2Vec2Processor:
         """The processor of a model, by folder or name. Raises InvalidArgument for an unknown one."""
         folder = find_model(name)
         settings = read_json(folder / "preprocessor_config.json")
-        return cls(input_of(settings), CTCTokens.load(folder))
+        return cls(input_of(settings), load_tokens(folder))
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Write the processor's files into a folder, which is made if there is none."""

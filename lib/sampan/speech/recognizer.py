@@ -105,7 +105,7 @@ class StreamingRecognizer:
         self.stream = model.stream(chunk, left_chunks)
         self._kept: list[Tensor] | None = [] if rescore else None
         self._seconds: deque[float] = deque(maxlen=1000)
-        self._finished = False
+        self._finished, self._texts = False, None
         context = (Subsampling4.WINDOW - Subsampling4.RATE) * frame_shift
         self._lookahead = frame_length - frame_shift + context
         self._chunk = self.stream.steps * frame_shift
@@ -149,7 +149,7 @@ class StreamingRecognizer:
         found = self.decoder.finish()
         if self._kept and found:
             found = self.model.rescore(concat(self._kept, 0), found)
-        return self.tokens.text(found[0][0]) if found else ""
+        return self.tokens.choose(found)
 
     @property
     def delay(self) -> Delay:
@@ -174,5 +174,5 @@ class StreamingRecognizer:
 
     def _transcript(self) -> Transcript:
         ids, stable = self.decoder.partial()
-        final, whole = self.tokens.text(ids[:stable]), self.tokens.text(ids)
-        return Transcript(whole[len(final) :], final)
+        partial, final, self._texts = self.tokens.transcript(ids, stable, self._texts)
+        return Transcript(partial, final)

@@ -69,6 +69,10 @@ class CTCTokens:
 
         given: Tensor, array or list. Raises InvalidArgument for other shapes, another width and NaN.
         """
+        return self.text(self.greedy_ids(given))
+
+    def greedy_ids(self, given: Any) -> list[int]:
+        """The token numbers of what `decode` takes, by greedy decoding."""
         array = np.asarray(given.numpy() if isinstance(given, Tensor) else given)
         if array.ndim == 2 and array.dtype.kind == "f":
             if array.shape[1] != len(self):
@@ -81,7 +85,20 @@ class CTCTokens:
                 f"expected logits [frames, {len(self)}] or token numbers [frames], "
                 f"got {array.dtype} {list(array.shape)}"
             )
-        return self.text(self.collapse(array.tolist()))
+        return self.collapse(array.tolist())
+
+    def choose(self, hypotheses: Sequence[tuple[Sequence[int], float]]) -> str:
+        """The text of hypotheses (token numbers, log probability), best first: of the first one."""
+        return self.text(hypotheses[0][0]) if hypotheses else ""
+
+    def transcript(self, ids: Sequence[int], stable: int, kept: Any = None) -> tuple[str, str, Any]:
+        """While token numbers arrive: (text that may change, text before it that stays, `kept` of the next
+        call).
+
+        stable: so many of the first numbers stay. kept: None at first.
+        """
+        final = self.text(ids[:stable])
+        return self.text(ids)[len(final) :], final, None
 
     def encode(self, text: str) -> list[int]:
         """The token numbers of a text: split at the separator, else character by character.

@@ -123,6 +123,7 @@ class ConformerEncoder(nn.Layer):
 
     The defaults are the encoder of the paper's small network (table 1): 8.7 M parameters. dynamic_chunk: each
     training call draws the chunk of its attention (`draw_chunk`); causal: for streams, see ConvolutionModule.
+    subsampling_channels: as `channels` of Subsampling4.
 
     forward(features, lengths, chunk, left_chunks): features float [batch, time, input_size]; lengths, ints
     [batch], None: all `time`; chunk, in frames of the result, None: every frame sees all; left_chunks: how
@@ -142,13 +143,14 @@ class ConformerEncoder(nn.Layer):
         norm: str = "batch",
         dropout: float = 0.1,
         dynamic_chunk: bool = False,
+        subsampling_channels: int | None = None,
     ) -> None:
         super().__init__()
         if num_layers < 1:
             raise InvalidArgument(f"num_layers: expected 1 or more, got {num_layers}")
         self.input_size, self.width = input_size, width
         self.causal, self.dynamic_chunk = causal, dynamic_chunk
-        self.subsampling = Subsampling4(input_size, width)
+        self.subsampling = Subsampling4(input_size, width, subsampling_channels)
         self.dropout = nn.Dropout(dropout)
         settings = (width, num_heads, hidden or 4 * width, kernel_size, causal, norm, dropout)
         self.blocks = nn.LayerList([ConformerBlock(*settings) for _ in range(num_layers)])

@@ -32,13 +32,14 @@ class RecurrentEncoder(nn.Layer):
         kind: str = "lstm",
         bidirectional: bool = True,
         dropout: float = 0.1,
+        subsampling_channels: int | None = None,
     ) -> None:
         super().__init__()
         if kind not in ("lstm", "gru"):
             raise InvalidArgument(f"kind: expected 'lstm' or 'gru', got {kind!r}")
         self.input_size, self.bidirectional = input_size, bidirectional
         self.width = hidden * (2 if bidirectional else 1)
-        self.subsampling = Subsampling4(input_size, hidden)
+        self.subsampling = Subsampling4(input_size, hidden, subsampling_channels)
         layers = nn.LSTM if kind == "lstm" else nn.GRU
         direction = "bidirect" if bidirectional else "forward"
         self.rnn = layers(hidden, hidden, num_layers, direction, dropout=dropout)

@@ -39,21 +39,22 @@ class Subsampling4(nn.Layer):
     """ReLU(3x3 convolution, stride 2) twice over time and frequency, then a linear layer to `width`.
 
     Without padding: frame k of the result depends on the input frames 4 k to 4 k + 6, so that a stream needs
-    no cache but those frames. input_size: at least 7.
+    no cache but those frames. input_size: at least 7. channels: of the convolutions, None: `width`.
     """
 
     RATE, WINDOW = 4, 7  # input frames for each further frame of the result, and for the first one
 
-    def __init__(self, input_size: int, width: int) -> None:
+    def __init__(self, input_size: int, width: int, channels: int | None = None) -> None:
         super().__init__()
         if input_size < self.WINDOW or width < 1:
             raise InvalidArgument(
                 f"input_size, width: expected at least {self.WINDOW} and 1, got {input_size} and {width}"
             )
         self.input_size = input_size
-        self.conv1 = nn.Conv2D(1, width, 3, stride=2)
-        self.conv2 = nn.Conv2D(width, width, 3, stride=2)
-        self.linear = nn.Linear(width * (((input_size - 1) // 2 - 1) // 2), width)
+        channels = channels or width
+        self.conv1 = nn.Conv2D(1, channels, 3, stride=2)
+        self.conv2 = nn.Conv2D(channels, channels, 3, stride=2)
+        self.linear = nn.Linear(channels * (((input_size - 1) // 2 - 1) // 2), width)
 
     @staticmethod
     def frames(time: Any) -> Any:
@@ -67,5 +68,5 @@ class Subsampling4(nn.Layer):
             raise InvalidArgument(
                 f"features: expected at least {self.WINDOW} frames, got {features.shape[1]}"
             )
-        x = F.relu(self.conv2(F.relu(self.conv1(features.unsqueeze(1)))))  # [batch, width, time, bins]
+        x = F.relu(self.conv2(F.relu(self.conv1(features.unsqueeze(1)))))  # [batch, channels, time, bins]
         return self.linear(x.transpose([0, 2, 1, 3]).flatten(2))
