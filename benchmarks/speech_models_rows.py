@@ -16,6 +16,7 @@ from benchmarks.side_by_side import Row, Step
 from sampan.engine.tensor import Tensor
 from sampan.speech import CTCTokens, StreamingRecognizer
 from sampan.speech.inputs import FbankInput
+from sampan.speech.int8 import int8_layers
 from sampan.speech.nn import ConformerEncoder, RecurrentEncoder, SpeechModel
 from sampan.speech.nn.attention import distance_encoding
 
@@ -166,26 +167,50 @@ def whole() -> Iterator[Row]:
 
 
 def streamed() -> Iterator[Row]:
-    """Ten seconds as a stream: 15 steps of 0.64 s, each with its caches."""
+    """Ten seconds as a stream, each step with its caches: 15 steps of 0.64 s, or 62 of 0.16 s."""
     x, encoder = sound(10), conformer()
     theirs, model = TorchConformer(encoder), recogniser(conformer())
+    for chunk, left in ((CHUNK, LEFT), (4, 16)):
+        starts = range(0, 1000 - 4 * chunk - 2, 4 * chunk)
 
-    def ours() -> Any:
-        stream = model.stream(CHUNK, LEFT)
-        return torch.cat([stream.feed(x[0, at : at + 64]).data for at in range(0, 1000, 64)])
+        def ours(model: Any = model, chunk: int = chunk, left: int = left) -> Any:
+            return stream_all(model, x, chunk, left)
 
-    def peer() -> Any:
-        made, caches = [], None
-        with torch.no_grad():
-            for at in range(0, 1000 - 4 * CHUNK - 2, 4 * CHUNK):
-                y, caches = theirs(x[:, at : at + 4 * CHUNK + 3], None, caches, LEFT * CHUNK)
-                made.append(y[0])
-        return torch.cat(made)
+        def peer(chunk: int = chunk, left: int = left, starts: range = starts) -> Any:
+            made, caches = [], None
+            with torch.no_grad():
+                for at in starts:
+                    y, caches = theirs(x[:, at : at + 4 * chunk + 3], None, caches, left * chunk)
+                    made.append(y[0])
+            return torch.cat(made)
 
-    timed = Timed(ours, 9.6)
-    yield Row(
-        f"Conformer, stream of 15 chunks of {CHUNK}", 1.0, {"sampan": timed, "torch": peer}, note=timed.note
-    )
+        timed = Timed(ours, 0.04 * chunk * len(starts))
+        name = f"Conformer, stream of {len(starts)} chunks of {chunk}"
+        yield Row(name, 1.0, {"sampan": timed, "torch": peer}, note=timed.note)
+
+
+def stream_all(model: SpeechModel, x: torch.Tensor, chunk: int, left: int) -> torch.Tensor:
+    """The encoder's frames of features [1, time, bins] that arrive chunk by chunk."""
+    stream = model.stream(chunk, left)
+    return torch.cat([stream.feed(piece).data for piece in x[0].split(4 * chunk)])
+
+
+def compressed() -> Iterator[Row]:
+    """The same network with linear layers in int8, beside itself in float32. Its results are others."""
+    x, floats = sound(10), recogniser(conformer())
+    small = recogniser(conformer())
+    int8_layers(small)
+    for chunk, left in ((CHUNK, LEFT), (4, 16)):
+
+        def step(model: SpeechModel, chunk: int = chunk, left: int = left) -> Step:
+            def run() -> None:
+                stream_all(model, x, chunk, left)
+
+            return run
+
+        timed = Timed(step(small), 10)
+        name = f"Conformer in int8 beside float32, chunks of {chunk}"
+        yield Row(name, 1.0, {"sampan": timed, "float32": step(floats)}, note=timed.note)
 
 
 def trained() -> Iterator[Row]:
@@ -229,7 +254,7 @@ def generations() -> Iterator[Row]:
         yield Row(f"chunked Conformer beside GRU, {name}", 2.5, {n: made(net) for n, net in networks.items()})
 
 
-FAMILIES = (whole, streamed, trained, generations)
+FAMILIES = (whole, streamed, compressed, trained, generations)
 
 
 class Greedy:

@@ -27,6 +27,7 @@ import tests.sparse.test_elementwise
 import tests.sparse.test_products
 import tests.sparse.test_structure
 import tests.sparse.test_tensor
+import tests.speech.nn.test_operators
 import tests.speech.test_resample
 import tests.test_random
 import tests.test_tensor
@@ -50,6 +51,15 @@ TESTED: dict[str, Callable[..., None]] = {
     "put_at_places": _functional.test_pooling.test_unpooling_puts_the_winners_back,
     "resampled": tests.speech.test_resample.test_values_are_the_definition,
     "resampled_back": tests.speech.test_resample.test_gradient_is_the_transpose,
+    "project": tests.speech.nn.test_operators.test_a_linear_layer_over_the_last_axis,
+    "residual": tests.speech.nn.test_operators.test_a_residual,
+    "scores_by_distance": tests.speech.nn.test_operators.test_scores_by_distance,
+    "shift": tests.speech.nn.test_operators.test_shift_takes_each_row_from_its_column_on,
+    "unshift": tests.speech.nn.test_operators.test_shift_takes_each_row_from_its_column_on,
+    "depthwise": tests.speech.nn.test_operators.test_depthwise_convolution,
+    "depthwise_back": tests.speech.nn.test_operators.test_depthwise_convolution,
+    "depthwise_plain": tests.speech.nn.test_operators.test_depthwise_convolution,
+    "depthwise_weight": tests.speech.nn.test_operators.test_depthwise_convolution,
     "ctc": _functional.test_likelihood.test_ctc,
     "transducer": _functional.test_likelihood.test_the_transducer_is_the_sum_over_all_alignments,
     "sampled": _functional.test_vision.test_affine_grids_and_sampling,

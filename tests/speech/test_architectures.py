@@ -75,7 +75,7 @@ def test_bad_files(tmp_path):
     made = build(RECURRENT)
     before = {name: value.numpy() for name, value in made.state_dict().items()}
     with pytest.raises(
-        InvalidArgument, match=r"expected model.safetensors or pytorch_model.bin, found neither"
+        InvalidArgument, match=r"expected model.safetensors, model.int8 or pytorch_model.bin, found none"
     ):
         read_weights(made, tmp_path)
     path = tmp_path / "model.safetensors"

@@ -5,8 +5,10 @@ from . import (
     cpu_speech_align,
     cpu_speech_beam,
     cpu_speech_ctc,
+    cpu_speech_depthwise,
     cpu_speech_fbank,
     cpu_speech_fft,
+    cpu_speech_int8,
     cpu_speech_ngram,
     cpu_speech_pitch,
     cpu_speech_resample,
@@ -61,6 +63,8 @@ def warm_up() -> None:
     cpu_speech_pitch.warm_up()
     cpu_speech_resample.warm_up()
     cpu_speech_ctc.warm_up()
+    cpu_speech_depthwise.warm_up()
+    cpu_speech_int8.warm_up()
     cpu_speech_rows.warm_up()
     cpu_speech_ngram.warm_up()
     cpu_speech_align.warm_up()

@@ -17,9 +17,10 @@ from safetensors.torch import load_file, save_file
 from .. import nn
 from ..engine.tensor import InvalidArgument, Tensor
 from .nn import AttentionDecoder, ConformerEncoder, RecurrentEncoder, SpeechModel
+from .packed import PACKED, pack, unpack
 from .wav2vec2 import Wav2Vec2Config, Wav2Vec2ForCTC, load_published, published_state
 
-__all__ = ["build", "read_weights", "write_weights"]
+__all__ = ["build", "read_weights", "write_packed", "write_weights"]
 
 ENCODERS = {"conformer": ConformerEncoder, "recurrent": RecurrentEncoder}
 
@@ -64,21 +65,22 @@ def _state(layer: nn.Layer) -> dict[str, Tensor]:
 
 
 def read_weights(layer: nn.Layer, folder: Path) -> None:
-    """Fill a network from `model.safetensors` or `pytorch_model.bin` of a folder.
+    """Fill a network from `model.safetensors`, `model.int8` (`packed.py`) or `pytorch_model.bin` of a folder.
 
     Raises InvalidArgument for a missing or damaged file, and for names and shapes that do not fit.
     """
-    path = folder / "model.safetensors"
-    if not path.exists():
-        path = folder / "pytorch_model.bin"
+    names = ["model.safetensors", PACKED, "pytorch_model.bin"]
+    path = next((folder / name for name in names if (folder / name).exists()), folder / names[-1])
     try:
         if path.suffix == ".bin":
             state = torch.load(path, map_location="cpu", weights_only=True)
+        elif path.name == PACKED:
+            state = unpack(path)
         else:
             state = load_file(path)
     except FileNotFoundError:
         raise InvalidArgument(
-            f"{folder}: expected model.safetensors or pytorch_model.bin, found neither"
+            f"{folder}: expected model.safetensors, {PACKED} or pytorch_model.bin, found none"
         ) from None
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise InvalidArgument(f"{path}: damaged, or not a file of weights: {error}") from None
@@ -98,6 +100,13 @@ def read_weights(layer: nn.Layer, folder: Path) -> None:
         raise InvalidArgument(f"{path}: {'; '.join(problems[:5])}")
     for name, value in own.items():
         value.set_value(Tensor(state[name].to(value.data.dtype)))
+
+
+def write_packed(layer: nn.Layer, folder: Path) -> int:
+    """Write `model.int8` of a network into a folder; returns its bytes. Only for networks of `speech.nn`."""
+    state = {name: value.data for name, value in _state(layer).items()}
+    linear = {f"{name}.weight": 1 for name, part in layer.named_sublayers() if isinstance(part, nn.Linear)}
+    return pack(state, linear, folder / PACKED)
 
 
 def write_weights(layer: nn.Layer, folder: Path) -> None:

@@ -22,8 +22,9 @@ import numpy as np
 
 from .. import nn
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
-from .architectures import build, read_weights, write_weights
+from .architectures import build, read_weights, write_packed, write_weights
 from .inputs import FbankInput, WaveformInput, input_of, read_sound
+from .int8 import int8_layers
 from .lexicon import load_tokens
 from .registry import find_model
 from .tokens import CTCTokens, read_json
@@ -146,6 +147,8 @@ class AudioClassifier(nn.Layer):
     def from_pretrained(cls, name: str | os.PathLike[str]) -> "AudioClassifier":
         """The model of a folder or name, in eval mode.
 
+        With the entry `"compute": "int8"` in its configuration, linear layers compute in int8, and the model
+        has no gradients.
         Raises InvalidArgument for an unknown name, for a folder without its files, and for weights that do
         not fit.
         """
@@ -153,6 +156,8 @@ class AudioClassifier(nn.Layer):
         config = read_json(folder / "config.json")
         model = build(config)
         read_weights(model, folder)
+        if config.get("compute") == "int8":
+            int8_layers(model)
         made = cls(model, config)
         made.eval()
         return made
@@ -166,9 +171,24 @@ class AudioClassifier(nn.Layer):
         """Write `config.json`, `model.safetensors` and, unless it is empty, the card into a folder."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(self.config, ensure_ascii=False, indent=1)
-        (path / "config.json").write_text(text + "\n", encoding="utf-8")
         write_weights(self.model, path)
+        self._describe(path, self.config, card)
+
+    def save_compressed(self, folder: str | os.PathLike[str], card: str = "") -> int:
+        """Write `config.json`, `model.int8` and the card into a folder; returns the bytes of `model.int8`.
+
+        For networks of `speech.nn` that were pruned (`pruning.py`). The saved model computes in int8.
+        """
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        size = write_packed(self.model, path)
+        self._describe(path, {**self.config, "compute": "int8"}, card)
+        return size
+
+    @staticmethod
+    def _describe(path: Path, config: Mapping[str, Any], card: str) -> None:
+        text = json.dumps(config, ensure_ascii=False, indent=1)
+        (path / "config.json").write_text(text + "\n", encoding="utf-8")
         if card:
             (path / "README.md").write_text(card, encoding="utf-8")
 

@@ -9,7 +9,6 @@ import torch
 import sampan as paddle
 from sampan.engine.errors import InvalidArgument
 from sampan.speech.nn import KeyCache, RelativeAttention, distance_encoding
-from sampan.speech.nn.attention import shift
 from tests.speech.reference import relative_attention, state_of
 
 
@@ -28,16 +27,6 @@ def test_the_encoding_of_distances():
     np.testing.assert_allclose(found, expected, atol=1e-15)
     with pytest.raises(InvalidArgument, match=r"width: expected an even number, got 5"):
         distance_encoding(2, 3, 5, paddle.zeros([1]))
-
-
-@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (1, 5), (3, 3), (2, 6)])
-def test_shift_takes_each_row_from_its_column_on(queries, keys):
-    scores = paddle.randn([2, 3, queries, keys + queries - 1])
-    found = shift(scores).numpy()
-    assert found.shape == (2, 3, queries, keys)
-    for i in range(queries):
-        first = queries - 1 - i
-        np.testing.assert_array_equal(found[:, :, i], scores.numpy()[:, :, i, first : first + keys])
 
 
 def test_values_and_gradients_equal_the_formula():
@@ -82,3 +71,8 @@ def test_the_result_depends_on_distances_alone():
     mask[..., :100] = -np.inf
     later, _ = layer(x, distance_encoding(3, 103, 8, x), paddle.to_tensor(mask), far)
     np.testing.assert_allclose(later.numpy(), alone.numpy(), atol=1e-12)
+
+
+def test_heads_divide_the_width():
+    with pytest.raises(InvalidArgument, match=r"num_heads: expected a divisor of 8, got 3"):
+        RelativeAttention(8, 3)

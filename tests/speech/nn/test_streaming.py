@@ -65,7 +65,8 @@ def test_nothing_fed_grows_nothing(encoder):
 def storage(stream) -> int:
     """Bytes that a stream holds."""
     held = [stream._waiting]
-    for cache in stream._caches:
+    held += [table.data for table in stream._caches.places]
+    for cache in stream._caches.blocks:
         held += [cache.keys.key.data, cache.keys.value.data, cache.past.data]
     assert all(isinstance(x, torch.Tensor) for x in held)
     return sum(x.untyped_storage().nbytes() for x in held)

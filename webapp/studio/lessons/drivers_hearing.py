@@ -92,8 +92,8 @@ def ctc_through_the_library(
 ) -> Any:
     """(losses [batch], the gradient of the logits x [time, batch, classes]) of the library's ctc_loss."""
     given = sampan.to_tensor(x, stop_gradient=False)
-    rest = [sampan.to_tensor(_ids(a)) for a in (labels, lengths, counts)]
-    losses = F.ctc_loss(given, *rest, blank=blank, reduction="none")
+    labels, lengths, counts = (sampan.to_tensor(_ids(a)) for a in (labels, lengths, counts))
+    losses = F.ctc_loss(given, labels, lengths, counts, blank=blank, reduction="none")
     go_back(losses, g)
     return losses.numpy(), gradient(given, "x")
 

@@ -46,13 +46,15 @@ def pieces_convolved(slot: slots.Slot, weights: dict[str, Any], x: Any, sizes: l
             found, past = layer(sampan.to_tensor(x[:, start : start + size]), None, past)
             made.append(found.numpy())
             start += size
-    return past.shape[1], np.concatenate(made, 1)
+    return 0 if past is None else past.shape[1], np.concatenate(made, 1)
 
 
 def _encoder(seed: int) -> ConformerEncoder:
     """A small encoder with the random weights of a seed."""
     sampan.seed(seed)
-    return ConformerEncoder(8, 16, 2, 2, hidden=16, kernel_size=5, causal=True, norm="layer").eval()
+    made = ConformerEncoder(8, 16, 2, 2, hidden=16, kernel_size=5, causal=True, norm="layer")
+    made.eval()
+    return made
 
 
 @driver(
@@ -110,8 +112,10 @@ class _Kept:
         return [([], 0.0)]
 
 
-def _model(seed: int) -> SpeechModel:
-    return SpeechModel(_encoder(seed), 5).eval()
+def _model(seed: int, vocabulary: int = 5) -> SpeechModel:
+    made = SpeechModel(_encoder(seed), vocabulary)
+    made.eval()
+    return made
 
 
 @driver
@@ -174,8 +178,6 @@ def recogniser_timed(slot: slots.Slot, times: Any, chunk: int, seconds: Any) -> 
     """The delays [samples] that the library's StreamingRecognizer states after chunks that took these seconds."""
     tokens = speech.CTCTokens({"<pad>": 0, "a": 1})
     features = speech.StreamingFbank(num_mel_bins=8)
-    live = speech.StreamingRecognizer(
-        SpeechModel(_encoder(0), 2).eval(), features, speech.PrefixBeam(2), tokens, chunk
-    )
+    live = speech.StreamingRecognizer(_model(0, 2), features, speech.PrefixBeam(2), tokens, chunk)
     live._seconds.extend(seconds.tolist())  # in the place of a clock
     return live.delays(times.numpy())

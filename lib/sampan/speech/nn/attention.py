@@ -14,8 +14,9 @@ from ... import nn
 from ...engine.tensor import InvalidArgument, Tensor
 from ...nn import functional as F
 from ...ops import concat
+from .operators import project, scores_by_distance
 
-__all__ = ["KeyCache", "RelativeAttention", "distance_encoding"]
+__all__ = ["KeyCache", "Projection", "RelativeAttention", "distance_encoding"]
 
 
 class KeyCache(NamedTuple):
@@ -39,45 +40,50 @@ def distance_encoding(queries: int, keys: int, width: int, like: Any) -> Tensor:
     return Tensor(table.to(like.data.device, like.data.dtype))
 
 
-def shift(scores: Any) -> Any:
-    """Scores by distance [batch, heads, queries, keys + queries - 1] to scores by key [..., queries, keys].
+class Projection(nn.Linear):
+    """A linear layer over the last axis, in one call for any number of axes."""
 
-    Row i of the result is row i of the input from column queries - 1 - i on: one frame later means one column
-    less. A column of zeros and a reshape move every row at once (Dai et al. 2019, appendix B).
-    """
-    batch, heads, queries, distances = scores.shape
-    padded = F.pad(scores, [0, 0, 0, 0, 0, 0, 1, 0])  # [batch, heads, queries, distances + 1]
-    turned = padded.reshape([batch, heads, distances + 1, queries])[:, :, 1:]
-    return turned.reshape([batch, heads, queries, distances])[..., : distances - queries + 1]
+    def forward(self, x: Any) -> Tensor:
+        return project(x, self.weight, self.bias)
 
 
-class RelativeAttention(nn.MultiHeadAttention):
+class RelativeAttention(nn.Layer):
     """Self-attention in `num_heads` heads with relative positions: [batch, time, width] to the same shape.
 
-    forward(x, distances, mask, cache): distances, from `distance_encoding`; mask, added to the scores,
-    [batch, 1, queries, keys] or None; cache, a KeyCache of earlier frames or None. Returns (result, KeyCache
-    of the earlier frames and these).
+    forward(x, distances, mask, cache): distances, from `distance_encoding`, or `places` of them; mask, added
+    to the scores, [batch, 1, queries, keys] or None; cache, a KeyCache of earlier frames or None. Returns
+    (result, KeyCache of the earlier frames and these). Raises InvalidArgument for a width that the heads do
+    not divide.
     """
 
     content_bias: Any
     position_bias: Any
 
     def __init__(self, width: int, num_heads: int, dropout: float = 0.0) -> None:
-        super().__init__(width, num_heads, dropout)
-        self.pos_proj = nn.Linear(width, width, bias_attr=False)
+        super().__init__()
+        if num_heads < 1 or width % num_heads:
+            raise InvalidArgument(f"num_heads: expected a divisor of {width}, got {num_heads}")
+        self.num_heads, self.head_dim, self.dropout = num_heads, width // num_heads, dropout
+        self.q_proj, self.k_proj = Projection(width, width), Projection(width, width)
+        self.v_proj, self.out_proj = Projection(width, width), Projection(width, width)
+        self.pos_proj = Projection(width, width, bias_attr=False)
         self.content_bias = self.create_parameter([num_heads, self.head_dim])  # u
         self.position_bias = self.create_parameter([num_heads, self.head_dim])  # v
 
-    def forward(  # type: ignore[override]
+    def places(self, distances: Any) -> Any:
+        """r for each distance, [distances, heads, size of a head]: the same for every chunk of a stream."""
+        return self.pos_proj(distances).reshape([-1, self.num_heads, self.head_dim])
+
+    def forward(
         self, x: Any, distances: Any, mask: Any = None, cache: KeyCache | None = None
     ) -> tuple[Any, KeyCache]:
-        q, k, v = (self._heads(projected(x)) for projected in (self.q_proj, self.k_proj, self.v_proj))
+        heads = [*x.shape[:2], self.num_heads, self.head_dim]
+        q, k, v = (proj(x).reshape(heads) for proj in (self.q_proj, self.k_proj, self.v_proj))
         if cache is not None:
             k, v = concat([cache.key, k], 1), concat([cache.value, v], 1)
-        r = self.pos_proj(distances).reshape([-1, self.num_heads, self.head_dim])
-        by_distance = (q + self.position_bias).transpose([0, 2, 1, 3]) @ r.transpose([1, 2, 0])
-        bias = shift(by_distance) * self.head_dim**-0.5  # [batch, heads, queries, keys]
+        r = distances if distances.ndim == 3 else self.places(distances)
+        bias = scores_by_distance(q, self.position_bias, r, self.head_dim**-0.5)
         bias = bias if mask is None else bias + mask
-        drop = {"dropout_p": self.dropout, "training": self.training}
-        mixed = F.scaled_dot_product_attention(q + self.content_bias, k, v, attn_mask=bias, **drop)
-        return self.out_proj(mixed.flatten(2)), KeyCache(k, v)
+        given = (q + self.content_bias, k, v, bias, self.dropout, False, self.training)
+        mixed = F.scaled_dot_product_attention(*given)
+        return self.out_proj(mixed.reshape(heads[:2] + [-1])), KeyCache(k, v)

@@ -10,14 +10,38 @@ causal convolution and caches: Zhang et al. (U2), 2020, and Yao et al. (WeNet), 
 from typing import Any, NamedTuple
 
 from ... import nn
+from ...engine.backward import no_grad
 from ...engine.tensor import InvalidArgument, Tensor
 from ...nn import functional as F
 from ...ops import concat, where
-from .attention import KeyCache, RelativeAttention, distance_encoding
+from ...ops.normalization import normalize_layer
+from .attention import KeyCache, Projection, RelativeAttention, distance_encoding
 from .masks import _check_chunk, attention_mask, draw_chunk, length_mask
+from .operators import depthwise, residual
 from .subsampling import Subsampling4, _check_features
 
-__all__ = ["BlockCache", "ConformerBlock", "ConformerEncoder", "ConvolutionModule", "FeedForward"]
+__all__ = [
+    "BlockCache",
+    "ConformerBlock",
+    "ConformerEncoder",
+    "ConvolutionModule",
+    "EncoderCache",
+    "FeedForward",
+]
+
+
+class Dropout(nn.Dropout):
+    """Dropout that returns its input itself in evaluation, and no copy."""
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x) if self.training else x
+
+
+class LayerNorm(nn.LayerNorm):
+    """Layer normalisation of the last axis, in one call."""
+
+    def forward(self, x: Any) -> Tensor:
+        return normalize_layer(x, self.weight, self.bias, self.epsilon)
 
 
 class FeedForward(nn.Layer):
@@ -25,9 +49,9 @@ class FeedForward(nn.Layer):
 
     def __init__(self, width: int, hidden: int, dropout: float) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.linear1, self.linear2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
-        self.dropout = nn.Dropout(dropout)
+        self.norm = LayerNorm(width)
+        self.linear1, self.linear2 = Projection(width, hidden), Projection(hidden, width)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Any) -> Any:
         hidden = self.dropout(F.silu(self.linear1(self.norm(x))))
@@ -49,11 +73,11 @@ class ConvolutionModule(nn.Layer):
         if norm not in ("batch", "layer"):
             raise InvalidArgument(f"norm: expected 'batch' or 'layer', got {norm!r}")
         self.kernel_size, self.causal = kernel_size, causal
-        self.layer_norm = nn.LayerNorm(width)
-        self.pointwise1, self.pointwise2 = nn.Linear(width, 2 * width), nn.Linear(width, width)
+        self.layer_norm = LayerNorm(width)
+        self.pointwise1, self.pointwise2 = Projection(width, 2 * width), Projection(width, width)
         self.depthwise = nn.Conv1D(width, width, kernel_size, groups=width)
-        self.norm = nn.BatchNorm1D(width, data_format="NLC") if norm == "batch" else nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.BatchNorm1D(width, data_format="NLC") if norm == "batch" else LayerNorm(width)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Any, valid: Any = None, past: Any = None) -> tuple[Any, Any]:
         """x: [batch, time, width]. valid: bool [batch, time, 1], False in padding, or None.
@@ -61,6 +85,7 @@ class ConvolutionModule(nn.Layer):
         past: the kernel_size - 1 frames before x as the convolution saw them, [batch, kernel_size - 1,
         width], or None for silence. Returns (result, the past of the next call).
         """
+        time = x.shape[1]
         x = F.glu(self.pointwise1(self.layer_norm(x)), -1)
         if valid is not None:  # padding must not enter the frames beside it
             x = where(valid, x, x * 0.0)
@@ -70,9 +95,9 @@ class ConvolutionModule(nn.Layer):
         else:
             before = around if self.causal else around // 2
             x = F.pad(x, [0, 0, before, around - before, 0, 0])
-        past = x[:, x.shape[1] - around :] if self.causal else None
-        x = self.depthwise(x.transpose([0, 2, 1])).transpose([0, 2, 1])
-        return self.dropout(self.pointwise2(F.silu(self.norm(x)))), past
+        past = Tensor(x.data[:, time:]) if self.causal and not self.training else None
+        x = self.norm(depthwise(x, self.depthwise.weight, self.depthwise.bias))
+        return self.dropout(self.pointwise2(F.silu(x))), past
 
 
 class BlockCache(NamedTuple):
@@ -80,6 +105,18 @@ class BlockCache(NamedTuple):
 
     keys: KeyCache | None
     past: Any
+
+
+class EncoderCache(NamedTuple):
+    """What an encoder keeps between two chunks of a stream.
+
+    places: of each block for the distances keep + frames - 1 down to 1 - frames, see
+    `RelativeAttention.places`; every chunk of up to `frames` frames takes its own from these.
+    """
+
+    blocks: list[BlockCache]
+    places: list[Any]
+    frames: int
 
 
 class ConformerBlock(nn.Layer):
@@ -97,11 +134,11 @@ class ConformerBlock(nn.Layer):
     ) -> None:
         super().__init__()
         self.feed1, self.feed2 = FeedForward(width, hidden, dropout), FeedForward(width, hidden, dropout)
-        self.attention_norm = nn.LayerNorm(width)
+        self.attention_norm = LayerNorm(width)
         self.attention = RelativeAttention(width, num_heads, dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.convolution = ConvolutionModule(width, kernel_size, causal, norm, dropout)
-        self.norm = nn.LayerNorm(width)
+        self.norm = LayerNorm(width)
 
     def forward(
         self, x: Any, distances: Any, mask: Any = None, valid: Any = None, cache: BlockCache | None = None
@@ -109,12 +146,12 @@ class ConformerBlock(nn.Layer):
         """x: [batch, time, width]; distances, mask: as RelativeAttention takes them; valid, as
         ConvolutionModule. Returns (result, what the next call may get as `cache`)."""
         keys, past = (None, None) if cache is None else cache
-        x = x + self.feed1(x) * 0.5
+        x = residual(x, self.feed1(x), 0.5)
         mixed, keys = self.attention(self.attention_norm(x), distances, mask, keys)
         x = x + self.dropout(mixed)
         mixed, past = self.convolution(x, valid, past)
         x = x + mixed
-        x = x + self.feed2(x) * 0.5
+        x = residual(x, self.feed2(x), 0.5)
         return self.norm(x), BlockCache(keys, past)
 
 
@@ -151,7 +188,7 @@ class ConformerEncoder(nn.Layer):
         self.input_size, self.width = input_size, width
         self.causal, self.dynamic_chunk = causal, dynamic_chunk
         self.subsampling = Subsampling4(input_size, width, subsampling_channels)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         settings = (width, num_heads, hidden or 4 * width, kernel_size, causal, norm, dropout)
         self.blocks = nn.LayerList([ConformerBlock(*settings) for _ in range(num_layers)])
 
@@ -172,27 +209,38 @@ class ConformerEncoder(nn.Layer):
             x, _ = block(x, distances, mask, valid)
         return x, Tensor(lengths)
 
-    def step(self, features: Any, caches: list[BlockCache] | None, keep: int | None) -> tuple[Tensor, Any]:
+    @no_grad()
+    def step(self, features: Any, cache: EncoderCache | None, keep: int | None) -> tuple[Tensor, Any]:
         """One chunk of a stream: features [1, time, input_size], of which the last 3 frames are repeated as
-        the first ones of the next call. Returns (Tensor [1, frames, width], the next call's caches).
+        the first ones of the next call. Returns (Tensor [1, frames, width], the next call's cache), without
+        gradients.
 
-        caches: None at the beginning. keep: how many earlier frames stay in the caches, None: all.
+        cache: None at the beginning. keep: how many earlier frames stay in the cache, None: all.
         """
         if not self.causal:
             raise InvalidArgument("a stream needs causal convolutions: ConformerEncoder(causal=True)")
         x = self.dropout(self.subsampling(features))
-        earlier = caches[0].keys.key.shape[1] if caches and caches[0].keys else 0
-        distances = distance_encoding(x.shape[1], earlier + x.shape[1], self.width, x)
+        time, blocks = x.shape[1], cache.blocks if cache else [None] * len(self.blocks)
+        keys = cache.blocks[0].keys if cache else None
+        earlier = keys.key.shape[1] if keys else 0
+        longest = earlier if keep is None else keep
+        if cache and keep is not None and time <= cache.frames:
+            places, frames = cache.places, cache.frames
+        else:
+            distances, frames = distance_encoding(time, longest + time, self.width, x), time
+            places = [block.attention.places(distances) for block in self.blocks]
+        first, end = longest - earlier + frames - time, longest + frames + time - 1
         made = []
         for k, block in enumerate(self.blocks):
-            x, cache = block(x, distances, cache=caches[k] if caches else None)
-            made.append(BlockCache(_last(cache.keys, keep), cache.past))
-        return x, made
+            own = Tensor(places[k].data[first:end])
+            x, left = block(x, own, cache=blocks[k])
+            made.append(BlockCache(_last(left.keys, keep), left.past))
+        return x, EncoderCache(made, places, frames)
 
 
 def _last(keys: KeyCache, keep: int | None) -> KeyCache | None:
-    """The last `keep` frames of a cache."""
+    """The last `keep` frames of a cache, outside the tape."""
     first = 0 if keep is None else max(keys.key.shape[1] - keep, 0)
     if keep == 0:
         return None
-    return KeyCache(keys.key[:, first:], keys.value[:, first:]) if first else keys
+    return KeyCache(Tensor(keys.key.data[:, first:]), Tensor(keys.value.data[:, first:]))

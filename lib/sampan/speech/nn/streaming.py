@@ -32,7 +32,7 @@ class EncoderStream:
             raise InvalidArgument("encoder: expected eval mode, got training mode: call encoder.eval()")
         self.encoder, self.chunk = encoder, chunk
         self.keep = None if left_chunks < 0 else left_chunks * chunk
-        weight = encoder.subsampling.linear.weight
+        weight = encoder.subsampling.conv1.weight
         self.dtype, self.place = weight.data.dtype, weight.data.device
         self.reset()
 
