@@ -11,6 +11,7 @@ from .deltas import StreamingDeltas, deltas
 from .error_rates import Edit, ErrorRate, cer, edits, error_rate, wer
 from .files import AudioInfo, info, load, read_blocks, save
 from .greedy import greedy
+from .griffin_lim import griffin_lim, mel_to_amplitude
 from .kaldi import FeatureOptions, fbank, mfcc
 from .kenlm_file import KenLM
 from .ngram import NGram
@@ -37,7 +38,8 @@ __all__ = [
     "Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC", "Wav2Vec2Processor", "add_noise", "align",
     "available_models", "cer", "change_speed", "change_volume", "cmvn", "cmvn_stats", "deltas",
     "detect_speech", "edits", "energy_vad", "error_rate", "fbank", "find_model", "get_window", "greedy",
-    "info", "load", "mfcc", "model_card", "model_folders", "nn", "online_cmvn", "pitch", "pitch_features",
+    "griffin_lim", "info", "load", "mel_to_amplitude", "mfcc", "model_card", "model_folders", "nn",
+    "online_cmvn", "pitch", "pitch_features",
     "prefix_beam", "read_blocks", "resample", "reverberate", "save", "segments", "sliding_cmvn",
     "spec_augment", "text_delays", "wer",
 ]
