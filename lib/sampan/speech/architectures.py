@@ -1,7 +1,7 @@
 """From a model's `config.json` to its network, and from its file of weights into it.
 
 `model_type` names the network: "wav2vec2", whose file is in the published layout (`wav2vec2.py`), or
-"conformer" and "recurrent" of `speech.nn`, whose files hold the parameters by name.
+"conformer", "recurrent" and "keyword" of `speech.nn`, whose files hold the parameters by name.
 """
 
 import inspect
@@ -16,13 +16,13 @@ from safetensors.torch import load_file, save_file
 
 from .. import nn
 from ..engine.tensor import InvalidArgument, Tensor
-from .nn import AttentionDecoder, ConformerEncoder, RecurrentEncoder, SpeechModel
+from .nn import AttentionDecoder, ConformerEncoder, KeywordEncoder, RecurrentEncoder, SpeechModel
 from .packed import PACKED, pack, unpack
 from .wav2vec2 import Wav2Vec2Config, Wav2Vec2ForCTC, load_published, published_state
 
 __all__ = ["build", "read_weights", "write_packed", "write_weights"]
 
-ENCODERS = {"conformer": ConformerEncoder, "recurrent": RecurrentEncoder}
+ENCODERS = {"conformer": ConformerEncoder, "keyword": KeywordEncoder, "recurrent": RecurrentEncoder}
 
 
 def _accepted(kind: type, settings: Any, name: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Voice activity detection by the energy of frames: Kaldi's rule for a recording, and a causal one for a
-stream.
-
-A model that decides by more than energy is another module's part.
+stream. `activity.py` decides by a trained network.
 """
 
 import math
@@ -11,6 +9,7 @@ import numpy as np
 
 from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
+from .activity import NeuralVad
 from .waveform import PCM16, positive, waveform_tensor, whole
 
 Array = np.ndarray[Any, Any]
@@ -122,10 +121,15 @@ class StreamingVad:
         return found
 
 
-def detect_speech(waveform: Any, sample_rate: float = 16000, **settings: Any) -> list[Segment]:
-    """The stretches of speech in a recording [samples]: `StreamingVad` and `segments` with their defaults.
+def detect_speech(
+    waveform: Any, sample_rate: float = 16000, model: Any = None, **settings: Any
+) -> list[Segment]:
+    """The stretches of speech in a recording [samples], by energy or by a trained network.
 
-    settings: those of `StreamingVad`.
+    model: None for `StreamingVad`, or the name or folder of a model for `NeuralVad`, such as
+    "activity_small". settings: those of the class.
     """
-    vad = StreamingVad(sample_rate, **settings)
-    return segments(vad.feed(waveform), vad.size / sample_rate)
+    if model is None:
+        vad = StreamingVad(sample_rate, **settings)
+        return segments(vad.feed(waveform), vad.size / sample_rate)
+    return segments(NeuralVad(int(sample_rate), model, **settings).feed(waveform))
