@@ -130,6 +130,7 @@ class StudioPage(JupyterHandler):
                 signed_in=bool(self.current_user),
                 admin=self.user.admin,
                 teaches=self.user.teaches,
+                my_studio=self.settings.get("studio_hub", ""),
                 session_title=self.session_title,
                 duration=partial(_swapped, figures.duration, lang),
                 ordinal=partial(_swapped, figures.ordinal, lang),
