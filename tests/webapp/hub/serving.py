@@ -98,6 +98,11 @@ class ClassHub:
         except (OSError, requests.RequestException):
             return False
 
+    def log_in(self, name: str, password: str) -> Visitor:
+        visitor = Visitor(self.url)
+        assert visitor.log_in(name, password).ok
+        return visitor
+
     def printed(self) -> str:
         return self.log.read_text("utf-8", "replace")
 
@@ -116,10 +121,7 @@ class ClassHub:
         return self.settings.address
 
     def visitor(self, name: str) -> Visitor:
-        """Logged in."""
-        visitor = Visitor(self.url)
-        assert visitor.log_in(name, self.passwords[name]).ok
-        return visitor
+        return self.log_in(name, self.passwords[name])
 
     def token(self, name: str) -> str:
         """An API token of a person, with all that the person may do."""
@@ -183,12 +185,12 @@ class ClassHub:
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[ClassHub]:
+def serving(trial: bool = False) -> Iterator[ClassHub]:
     """A class while it is served, in a folder that every account may enter; nothing of it is left afterwards."""
     with tempfile.TemporaryDirectory(prefix="sampan-class-") as folder:
         place = Path(folder)
         place.chmod(0o755)
-        hub = start(place, *options)
+        hub = start(place, trial)
         try:
             wait_for(hub.answers, START_S)
             yield hub
@@ -196,8 +198,8 @@ def serving(*options: str) -> Iterator[ClassHub]:
             hub.stop()
 
 
-def start(place: Path, *options: str) -> ClassHub:
-    """Import the roster, make the accounts, and serve."""
+def start(place: Path, trial: bool = False) -> ClassHub:
+    """Import the roster, make the accounts, and serve; or serve a trial from an account that is not root's."""
     course = place / "course-source"
     (course / "checks").mkdir(parents=True)
     course.chmod(0o700)
@@ -205,10 +207,14 @@ def start(place: Path, *options: str) -> ClassHub:
         shutil.copyfile(NOTEBOOKS / name, course / name)
     (place / "people.csv").write_text(PEOPLE, "utf-8")
     root = place / "7b"
-    studio = [sys.executable, "-m", "studio.cli", "class"]
-    roster = [*studio, "roster", str(root), str(place / "people.csv"), "--create-accounts"]
-    serve = [*studio, "serve", str(root), "--course", str(course), "--port", str(free_port()), *options]
-    script = " && ".join(" ".join(command) for command in (roster, [f"exec {serve[0]}", *serve[1:]]))
+    studio = f"{sys.executable} -m studio.cli class"
+    roster = f"{studio} roster {root} {place}/people.csv"
+    serve = f"exec {studio} serve {root} --course {course} --port {free_port()}"
+    script = f"{roster} --create-accounts && {serve}"
+    if trial:
+        account = "setpriv --reuid=tim --regid=tim --clear-groups env HOME=/home/tim USER=tim"
+        script = f"useradd --create-home tim && chown -R tim {course} && mkdir {root} && chown tim {root} {place}/people.csv"
+        script += f" && exec {account} sh -c '{roster} && {serve} --trial'"
     log = place / "hub.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

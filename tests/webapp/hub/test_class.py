@@ -344,3 +344,22 @@ def test_the_token_of_a_learners_server_opens_nothing_else(hub: ClassHub, ada: V
     assert set(asked.values()) <= {403, 404}, asked
     reply = requests.get(f"{hub.url}{SERVICE}/studio/grading/7b", headers=headers, timeout=30)
     assert reply.status_code == 403
+
+
+# ---- a trial
+
+
+def test_a_trial_serves_a_class_without_root() -> None:
+    with serving(trial=True) as trial:
+        told = trial.printed()
+        assert "This is a trial. Every learner's code runs as the account tim" in told
+        found = dict(re.findall(r"(Learners|Teachers) log in with their name and the password (\S+)", told))
+        learner, teacher = trial.log_in("ada", found["Learners"]), trial.log_in("tia", found["Teachers"])
+        assert learner.open_studio("ada").ok
+        assert NOTEBOOK in learner.get("/user/ada/studio/courses").text
+        assert teacher.get(f"{SERVICE}/studio/grading/7b").ok
+        assert learner.get(f"{SERVICE}/studio/grading/7b").status_code == 403
+        # The learners' password opens no teacher's door, and nobody else's at all.
+        for name in ("tia", "eve"):
+            stranger = Visitor(trial.url)
+            assert "Invalid username or password" in stranger.log_in(name, found["Learners"]).text

@@ -51,7 +51,9 @@ def test_a_verdict_survives_the_way() -> None:
     assert parse_verdict(json.loads(json.dumps(asdict(VERDICT)))) == VERDICT
 
 
-@pytest.mark.parametrize("broken", [{}, {"exercises": [{}], "stopped": [], "sandboxed": True, "programs": {}}, []])
+@pytest.mark.parametrize(
+    "broken", [{}, {"exercises": [{}], "stopped": [], "sandboxed": True, "programs": {}}, []]
+)
 def test_what_is_no_verdict_is_not_taken_for_one(broken: Any) -> None:
     with pytest.raises((ValueError, KeyError, TypeError)):
         parse_verdict(broken)

@@ -72,6 +72,7 @@ def application(desk: ServiceDesk, hub_auth: HubOAuth, prefix: str) -> web.Appli
         "studio_pages": NoPages(),
         "studio_class": desk.folder.name,
         "studio_hub": hub_auth.hub_host + hub_auth.hub_prefix + "user-redirect/studio",
+        "studio_leave": hub_auth.hub_host + hub_auth.hub_prefix + "logout",
     }
     course = Course(desk.folder.course, desk.folder.grading)
     pages = [
