@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,9 @@ def missing() -> str:
     """What this machine lacks for these tests."""
     if not namespace.possible():
         return "needs root, and the right to make mount namespaces"
+    programs = ("useradd", "chpasswd", "setpriv", "nsenter")
+    if not all(map(shutil.which, programs)):
+        return f"needs the programs {', '.join(programs)}"
     try:
         proxy.find()
     except ValueError:

@@ -128,6 +128,9 @@ def configured(tmp_path: Path, **options: Any) -> Config:
 def test_only_the_roster_may_log_in_and_roles_are_small(tmp_path: Path) -> None:
     c = configured(tmp_path)
     assert c.Authenticator.allowed_users == {"ada", "tia", "max"} and c.Authenticator.allow_all is False
+    assert (
+        c.Authenticator.allow_existing_users is False
+    )  # who has left the roster is in the Hub's database still
     assert c.Authenticator.admin_users == {"max"}
     assert c.JupyterHub.load_groups == {
         "sampan-7b-teachers": {"users": ["tia"]},

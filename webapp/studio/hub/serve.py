@@ -24,7 +24,7 @@ from studio.i18n import LANGUAGES
 from . import accounts, proxy, roster
 from .accounts import GRADER
 from .folder import ClassFolder
-from .settings import PROXY_PID, Accounts, Settings
+from .settings import DATABASE, PROXY_PID, Accounts, Settings
 
 DEFAULT_PORT = 8000
 TRIAL = """
@@ -82,6 +82,12 @@ def prepare(options: Options) -> Settings:
     if not left and not _is_free(options.ip, options.port):
         raise ValueError(f"port {options.port} of {options.ip} is in use; choose another one with --port")
     _folders(folder, kind)
+    from .reconcile import reconcile  # it imports jupyterhub
+
+    for name in reconcile(folder.hub / DATABASE, folder.name, people):
+        print(
+            f"  {name} is not in the roster any more and was removed from the Hub. The account of this machine stays."
+        )
     hand_out(options.course, folder, people)
     if kind == "system":
         _own(folder.grading)
@@ -173,7 +179,7 @@ def _check_network(options: Options, kind: Accounts) -> None:
 
 
 def _folders(folder: ClassFolder, kind: Accounts) -> None:
-    folder.root.mkdir(parents=True, exist_ok=True)
+    folder.root.chmod(0o711 if kind == "system" else 0o700)
     for place, mode in ((folder.hub, 0o700), (folder.grading, 0o700), (folder.released, 0o755)):
         place.mkdir(exist_ok=True)
         place.chmod(mode)

@@ -22,6 +22,7 @@ START_S = 120  # a learner's server imports JupyterLab and Voilà; thirty may st
 SERVICE_START_S = 300  # the Hub ends if the service does not answer by then
 FILE = "serve.json"
 PROXY_PID = "proxy.pid"
+DATABASE = "jupyterhub.sqlite"
 SHARED = (
     *("PYTHONPATH", "SAMPAN_DATA", "SAMPAN_CPU_SLOTS", "SAMPAN_WARM_KERNELS"),
     *("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"),
@@ -88,7 +89,7 @@ def _hub(c: Any, settings: Settings) -> None:
     hub.hub_bind_url = f"http://127.0.0.1:{settings.hub_port}"
     hub.subdomain_host = settings.subdomains
     hub.ssl_cert, hub.ssl_key = settings.certificate, settings.key
-    hub.db_url = f"sqlite:///{private / 'jupyterhub.sqlite'}"
+    hub.db_url = f"sqlite:///{private / DATABASE}"
     hub.cookie_secret_file = str(private / "cookie_secret")
     hub.confirm_no_ssl = not settings.certificate
     hub.redirect_to_server = True
@@ -118,6 +119,7 @@ def _people(c: Any, settings: Settings, people: list[roster.Person]) -> None:
     authenticator = c.Authenticator
     authenticator.allowed_users = {person.name for person in people}
     authenticator.allow_all = False
+    authenticator.allow_existing_users = False  # nobody but the roster
     authenticator.any_allow_config = True
     if settings.accounts == "system":
         c.JupyterHub.authenticator_class = "pam"
