@@ -24,7 +24,7 @@ from studio.i18n import LANGUAGES
 from . import accounts, proxy, roster
 from .accounts import GRADER
 from .folder import ClassFolder
-from .settings import DATABASE, PROXY_PID, Accounts, Settings
+from .settings import CONFIG, DATABASE, PROXY_PID, Accounts, Settings
 
 DEFAULT_PORT = 8000
 TRIAL = """
@@ -52,10 +52,8 @@ def serve(options: Options) -> int:
     """Prepare and run; returns the Hub's exit status. Raises `ValueError` with what is missing."""
     made = prepare(options)
     print(_told(made), flush=True)
-    config = Path(__file__).with_name("jupyterhub_config.py")
-    command = [sys.executable, "-m", "jupyterhub", "--config", str(config)]
-    environment = {**clean_environment(os.environ), "SAMPAN_CLASS_FOLDER": made.root}
-    hub = subprocess.Popen(command, env=environment, cwd=made.folder.hub)
+    command = [sys.executable, "-m", "jupyterhub", "--config", str(made.folder.hub / CONFIG)]
+    hub = subprocess.Popen(command, env=clean_environment(os.environ), cwd=made.folder.hub)
     while hub.returncode is None:
         with suppress(KeyboardInterrupt):  # the Hub got it too, and stops its servers
             hub.wait()

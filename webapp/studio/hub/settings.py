@@ -21,6 +21,11 @@ Accounts = Literal["system", "trial"]
 START_S = 120  # a learner's server imports JupyterLab and Voilà; thirty may start at the same moment
 SERVICE_START_S = 300  # the Hub ends if the service does not answer by then
 FILE = "serve.json"
+CONFIG = "jupyterhub_config.py"  # which JupyterHub executes: it only calls `configure`
+CONFIG_TEXT = """from studio.hub import settings
+
+settings.configure(get_config(), settings.load({root!r}))
+"""
 PROXY_PID = "proxy.pid"
 DATABASE = "jupyterhub.sqlite"
 SHARED = (
@@ -51,11 +56,13 @@ class Settings:
         return ClassFolder(Path(self.root))
 
     def save(self) -> None:
+        """Into the Hub's folder, with JupyterHub's configuration file."""
         write_atomically(self.folder.hub / FILE, json.dumps(asdict(self), indent=1).encode())
+        write_atomically(self.folder.hub / CONFIG, CONFIG_TEXT.format(root=self.root).encode())
 
 
-def load(root: Path) -> Settings:
-    return Settings(**json.loads((ClassFolder(root).hub / FILE).read_text("utf-8")))
+def load(root: Path | str) -> Settings:
+    return Settings(**json.loads((ClassFolder(Path(root)).hub / FILE).read_text("utf-8")))
 
 
 def configure(c: Any, settings: Settings) -> None:
