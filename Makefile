@@ -14,10 +14,11 @@ INSTALLED := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | c
 WARM := $(VENV)/.warm-$(shell cat requirements.lock $(wildcard lib/sampan/kernels/*.py) | cksum | tr ' ' -)
 PEER := $(PADDLE)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' -)
 
-.PHONY: help studio test lint course docs bench parity size lock
+.PHONY: help studio hub test lint course docs bench parity size lock
 
 help:
 	@echo "make studio   install what is missing and open the Studio in the browser"
+	@echo "make hub      install what a class under JupyterHub needs (sampan class serve)"
 	@echo "make test     every check there is; STEPS='unit lint' runs only those"
 	@echo "make lint     formatting, lint and types"
 	@echo "make course   build the learners' notebooks and prove their checks"
@@ -32,6 +33,9 @@ studio: $(WARM)
 
 test: $(WARM)
 	@$(PY) tools/test.py $(STEPS)
+
+hub: $(WARM)
+	@$(PY) -m studio.hub.proxy
 
 lint: $(INSTALLED)
 	@$(PY) tools/test.py lint types

@@ -150,7 +150,7 @@ PARTS: dict[str, list[str]] = {
     "lib/sampan/ops": [],
     "lib/sampan/nn": [],
     "lib/sampan": ["data", "course", "vision", "graph", "speech"],
-    "webapp": ["studio"],
+    "webapp": ["studio", "hub"],
     "docs": ["docs"],
     "tools": ["test"],
     "benchmarks": ["test"],

@@ -114,6 +114,8 @@ def unit() -> Result:
 
 def servers() -> Result:
     """What starts servers and processes and waits for them: two at a time, but beside nothing that computes."""
+    if shutil.which("npm") is not None:  # else the tests of a class skip by name
+        subprocess.run([PY, "-m", "studio.hub.proxy"])
     return pytest("servers", *beside(), "-m", "servers and not alone and not browser", *marked("servers"))
 
 

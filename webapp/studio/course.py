@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .grading import release, translation
+from .i18n import LANGUAGES
 
 _DATED = re.compile(
     r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.(\d\d)( \(\d+\))?"
@@ -28,7 +29,9 @@ class CopyFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Lesson:
-    """One notebook: `source` is the instructor's version, `copy` the learner's, which may not exist yet."""
+    """One notebook: `source` is the instructor's version, `copy` the learner's, which may not exist yet. In a class,
+    where learners cannot read the instructor's versions, `released` has the path of what is handed out by language, and
+    `source` is one of these."""
 
     id: str
     source: Path
@@ -41,6 +44,13 @@ class Lesson:
     exercises: int
     points: float
     slots: tuple[str, ...] = ()  # the places in the library that its exercises fill
+    released: dict[str, Path] = field(default_factory=dict)
+
+    def handed_out(self, lang: str) -> Any:
+        """The notebook as learners get it, in a language. Raises `ValueError` if it cannot be made."""
+        if self.released:
+            return release.read(self.released[lang])
+        return release.release(release.read(self.source), lang)
 
     @property
     def graded(self) -> bool:
@@ -76,10 +86,12 @@ class KeptCopy:
 
 
 class Course:
-    """The notebooks in `folder`; the copies go to `workspace`/notebooks."""
+    """The notebooks in `folder`; the copies go to `workspace`/notebooks. A folder with the folders `en` and `zh` has
+    what is handed out in each language, not the instructor's versions."""
 
     def __init__(self, folder: Path, workspace: Path) -> None:
-        self.folder = folder
+        self.released = {lang: folder / lang for lang in LANGUAGES if (folder / lang).is_dir()}
+        self.folder = self.released.get("en", folder)
         self.workspace = workspace
         self._read: dict[Path, tuple[float, dict[str, Any]]] = {}
         self._languages: dict[Path, tuple[float, str]] = {}
@@ -110,6 +122,7 @@ class Course:
             exercises=int(about["exercises"]),
             points=float(about["points"]),
             slots=about["slots"],
+            released={lang: folder / path.name for lang, folder in self.released.items()},
         )
 
     def _about(self, path: Path) -> dict[str, Any]:
@@ -207,7 +220,7 @@ def _write_copy(made: Callable[[], Any], source: Path, target: Path) -> None:
 
 
 def _handed_out(lesson: Lesson, lang: str) -> Callable[[], Any]:
-    return lambda: release.release(release.read(lesson.source), lang)
+    return lambda: lesson.handed_out(lang)
 
 
 def _in_other_language(lesson: Lesson, lang: str) -> Any:

@@ -36,6 +36,10 @@ class User:
         """Whether this user may open the pages of a teacher."""
         return not self.roles.isdisjoint(("teacher", "admin"))
 
+    def teaches_in(self, class_name: str) -> bool:
+        """Whether this user teaches that class, or administers the Hub."""
+        return self.admin or group(class_name, "teacher") in self.groups
+
 
 NOBODY = User("")
 

@@ -22,6 +22,9 @@ from .trouble import Trouble, trouble
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8866
 START_WAIT_S = 60  # how long a second `sampan studio` waits while a first one is starting
+# With tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a working connection each
+# minute, in the middle of a training run. On one machine TCP detects closed connections.
+NO_PINGS = {"ws_ping_interval": 0}
 # Parts of JupyterLab that request servers which do not exist here, or the internet; and a developer tool.
 LAB_WITHOUT = (
     "@jupyterlab/lsp-extension",
@@ -137,6 +140,7 @@ def base(home: Path) -> Config:
     server = c.ServerApp
     server.root_dir = str(home)
     server.default_url = "/studio"
+    server.tornado_settings = dict(NO_PINGS)
     server.allow_unauthenticated_access = False
     server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are shut down
     c.Application.log_level = "WARN"

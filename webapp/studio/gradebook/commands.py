@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio import identity
+from studio.hub import commands as hub
 from studio.i18n import LANGUAGES, of_terminal, t
 from studio.paths import NOTEBOOKS
 
@@ -61,6 +62,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     export.add_argument("--to", type=Path, default=Path("grades.csv"))
     export.set_defaults(run=_export)
     alike.add_to(what)
+    hub.add_to(what)
 
 
 def _count(text: str) -> int:

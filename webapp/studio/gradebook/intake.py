@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from studio.runtime import write_atomically
 
-from .classroom import NAME, Classroom, composed
+from .classroom import NAME, Classroom, Submission, composed
 from .submissions import MOST_BYTES, Unreadable, read
 
 SIDE = {".ipynb_checkpoints", "__MACOSX"}
@@ -114,14 +114,25 @@ def _take(classroom: Classroom, assignment: str, known: set[str], entries: Itera
             total += len(found[whose])
             if total > MOST_UNPACKED:
                 raise ValueError(f"expected at most {MOST_UNPACKED >> 20} MB of submissions, got more")
-    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f} UTC".encode()
+    now = datetime.now(UTC)
     for (student, notebook), content_ in sorted(found.items()):
         target = classroom.folder("submitted", assignment, student) / f"{notebook}.ipynb"
         if _write(classroom, target, content_):
             taken.submissions.append(f"{student}/{assignment}/{notebook}")
-            # As `nbgrader collect` does. A learner's own file of that name is not trusted.
-            write_atomically(target.with_name("timestamp.txt"), now)
+            _stamp(target, now)
     return taken
+
+
+def accept(classroom: Classroom, submission: Submission, content: bytes, received: float) -> None:
+    """Stores one submission that its learner has sent; `received` is in seconds since 1970."""
+    target = classroom.path(submission)
+    _write(classroom, target, content)
+    _stamp(target, datetime.fromtimestamp(received, UTC))
+
+
+def _stamp(target: Path, when: datetime) -> None:
+    """As `nbgrader collect` does. A learner's own file of that name is not trusted."""
+    write_atomically(target.with_name("timestamp.txt"), f"{when:%Y-%m-%d %H:%M:%S.%f} UTC".encode())
 
 
 def _whose(name: PurePosixPath, assignment: str, known: set[str]) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC
 from pathlib import Path
@@ -40,6 +40,19 @@ Phase = Literal["running", "done", "cancelled", "stopped"]
 LEASE_S = 900.0  # wall time of one submission's lease; the grader's `TOTAL_LIMIT_S` is shorter
 ASK_AGAIN_S = 1.0
 T = TypeVar("T")
+Lend = Callable[[], AbstractAsyncContextManager[Grader]]
+
+
+def _starts_one(trust: bool) -> Lend:
+    @asynccontextmanager
+    async def lend() -> AsyncIterator[Grader]:
+        grader = Grader((*SERVICE, "--trust-learners") if trust else SERVICE)
+        try:
+            yield grader
+        finally:
+            await grader.close()
+
+    return lend
 
 
 class Busy(RuntimeError):
@@ -107,12 +120,14 @@ async def grade_class(
     workers: int | None = None,
     trust: bool = False,
     report: Callable[[Run], None] = lambda run: None,
+    lend: Lend | None = None,
 ) -> Run:
     """Grades the submissions of `scope` and returns the final state. Cancelling stops it; what is graded stays
     graded.
 
     "new" takes what has no verdict yet or has changed since, "failed" also what did not pass in full, "all" everything;
-    `only` names a single submission. A run that was killed is continued with its own scope.
+    `only` names a single submission. A run that was killed is continued with its own scope. `lend` gives a grader that
+    already runs to each worker; without it each starts one.
     Raises `Busy` when one is under way, `ValueError` when the class cannot be graded.
     """
     lock = FileLock(classroom.private / "run.lock")
@@ -126,7 +141,7 @@ async def grade_class(
         killed = state(classroom)
         if killed is not None and killed.phase == "running" and scope == "new" and not only:
             run.scope, run.only, run.since = killed.scope, killed.only, killed.since
-        return await _Grading(classroom, store, owner, run, trust, report).go(
+        return await _Grading(classroom, store, owner, run, lend or _starts_one(trust), report).go(
             workers or len(os.sched_getaffinity(0))
         )
 
@@ -138,11 +153,11 @@ class _Grading:
         store: Store,
         owner: str,
         run: Run,
-        trust: bool,
+        lend: Lend,
         report: Callable[[Run], None],
     ) -> None:
         self.classroom, self.store, self.owner, self.run = classroom, store, owner, run
-        self.trust, self.report = trust, report
+        self.lend, self.report = lend, report
         self.work = classroom.private / "work"
         self.clerk = ThreadPoolExecutor(1, "gradebook")  # SQLAlchemy's session belongs to one thread
         self.opened = ExitStack()
@@ -245,8 +260,7 @@ class _Grading:
     # ---- one submission
 
     async def _one_after_the_other(self, todo: Iterator[Submission]) -> None:
-        grader = Grader((*SERVICE, "--trust-learners") if self.trust else SERVICE)
-        try:
+        async with self.lend() as grader:
             for submission in todo:
                 outcome = await self._grade(submission, grader)
                 await self._clerk(self._finish, outcome)
@@ -254,13 +268,11 @@ class _Grading:
                 self.run.troubled += bool(outcome.trouble)
                 self._estimate()
                 self.tell()
-        finally:
-            await grader.close()
 
     async def _grade(self, submission: Submission, grader: Grader) -> Outcome:
         identity, content, trouble = await asyncio.to_thread(self._content, submission)
         path = self.classroom.path(submission)
-        submitted, stamped = _handed_in(self.classroom, path)
+        submitted, stamped = handed_in(self.classroom, path)
         blank = Outcome(
             **asdict(submission),
             mark=identity,
@@ -334,7 +346,7 @@ class _Grading:
         self.report(self.run)
 
 
-def _handed_in(classroom: Classroom, path: Path) -> tuple[float, bool]:
+def handed_in(classroom: Classroom, path: Path) -> tuple[float, bool]:
     """When, in seconds since 1970: from nbgrader's timestamp.txt beside it, else the time of the last change; and
     whether it was the former."""
     try:

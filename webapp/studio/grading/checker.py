@@ -38,9 +38,9 @@ class Checker(Protocol):
 class LocalChecker:
     """Checks with the instructor's versions and their hidden checks in `folder`, which this account can read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, grader: Grader | None = None) -> None:
         self.folder = folder
-        self.grader = Grader()
+        self.grader = grader or Grader()
 
     async def ready(self) -> dict[str, str] | None:
         missing = await asyncio.to_thread(available)

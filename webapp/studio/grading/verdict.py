@@ -106,6 +106,16 @@ def parse_report(report: Any) -> Verdict:
     )
 
 
+def parse_verdict(told: Any) -> Verdict:
+    """A verdict from its fields, as `dataclasses.asdict` gives them. Raises as `parse_report` does."""
+    return Verdict(
+        exercises=tuple(map(parse_result, told["exercises"])),
+        stopped=tuple(StoppedCell(**cell) for cell in told["stopped"]),
+        sandboxed=bool(told["sandboxed"]),
+        programs={str(slot): str(source) for slot, source in told["programs"].items()},
+    )
+
+
 def parse_result(entry: dict[str, Any]) -> Result:
     """A result from its fields, of a report or a file. Raises as `parse_report` does."""
     if not isinstance(entry["passed"], bool):

@@ -130,6 +130,10 @@ class StudioPage(JupyterHandler):
                 signed_in=bool(self.current_user),
                 admin=self.user.admin,
                 teaches=self.user.teaches,
+                my_studio=self.settings.get("studio_hub", ""),
+                leave=self.settings.get("studio_leave")
+                or (url_path_join(self.base_url, "logout") if identity.under_hub() else ""),
+                who=self.user.name,
                 session_title=self.session_title,
                 duration=partial(_swapped, figures.duration, lang),
                 ordinal=partial(_swapped, figures.ordinal, lang),

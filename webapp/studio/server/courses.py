@@ -22,6 +22,7 @@ from studio.grading.checker import Assignment, Checker
 from studio.grading.desk import CheckDesk
 from studio.grading.translation import language_of
 from studio.grading.verdict import Verdict
+from studio.hub.member import RemoteChecker
 
 from .base import StudioPage
 
@@ -29,8 +30,17 @@ from .base import StudioPage
 class CoursePage(StudioPage):
     section = "courses"
 
-    def initialize(self, course: Course, desk: CheckDesk, checker: Checker, attempts: Attempts) -> None:
+    def initialize(
+        self,
+        course: Course,
+        desk: CheckDesk,
+        checker: Checker,
+        attempts: Attempts,
+        handing_in: RemoteChecker | None = None,
+    ) -> None:
+        """`handing_in`: in a class, what takes submissions."""
         self.course = course
+        self.handing_in = handing_in
         self.desk = desk
         self.checker = checker
         self.attempts = attempts
@@ -51,6 +61,7 @@ class CoursePage(StudioPage):
             "check": self.desk.job(lesson.id),
             "last": history.last,
             "best": history.best,
+            "in_class": self.handing_in is not None,
         }
 
     async def standings(self) -> list[dict[str, Any]]:
@@ -83,6 +94,7 @@ class Courses(CoursePage):
         self.show(
             "courses.html",
             no_sandbox=await self.checker.ready(),
+            in_class=self.handing_in is not None,
             standings=standings,
             **progress(standings),
         )
@@ -163,7 +175,7 @@ class MyCopy(CoursePage):
 def _compare(lesson: Lesson, path: Path) -> dict[str, Any]:
     try:
         mine = release.read(path)
-        found = changes(release.release(release.read(lesson.source), language_of(mine)), mine)
+        found = changes(lesson.handed_out(language_of(mine)), mine)
         return {"changes": found, "unreadable": ""}
     except ValueError as error:
         return {"changes": [], "unreadable": str(error)}
@@ -205,6 +217,8 @@ class Check(CoursePage):
         verdict = await self.checker.check(content, Assignment(COURSE, lesson.id), job.moved)
         attempt = await asyncio.to_thread(self.attempts.add, lesson.id, replace(verdict, programs={}))
         await asyncio.to_thread(engine.keep, self.course.workspace, lesson.id, verdict)
+        if self.handing_in is not None:
+            return verdict  # the gradebook of a class has what was handed in
         # Not awaited: the learner sees the verdict at once, the gradebook takes seconds the first time.
         entering = asyncio.create_task(self._enter(lesson, content, attempt))
         _entering.add(entering)

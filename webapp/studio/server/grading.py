@@ -55,7 +55,9 @@ class GradingPage(StudioPage):
 
     async def prepare(self, *args: Any, **kwargs: Any) -> None:
         await super().prepare(*args, **kwargs)
-        if self.current_user and not self.user.teaches:
+        name = self.settings.get("studio_class")  # in the grading service of a class
+        teaches = self.user.teaches if name is None else self.user.teaches_in(name)
+        if self.current_user and not teaches:
             raise web.HTTPError(403)
 
     def find(self, name: str) -> Classroom:
@@ -341,3 +343,18 @@ def routes(home: Path, course: Course) -> list[tuple[Any, ...]]:
         (f"{work}/notebook", WorkNotebook, shared),
         (f"{one}/alike/{part}/{part}", Alike, shared),
     ]
+
+
+class Elsewhere(StudioPage):
+    """In a class, grading is at the service that runs under the grading account."""
+
+    def initialize(self, there: str) -> None:
+        self.there = there
+
+    @web.authenticated
+    def get(self) -> None:
+        self.redirect(self.there)
+
+
+def routes_elsewhere(there: str) -> list[tuple[Any, ...]]:
+    return [("/grading(?:/.*)?", Elsewhere, {"there": there})]

@@ -17,9 +17,23 @@ from studio.course import Course
 from studio.data.shelf import Shelf
 from studio.grading.checker import LocalChecker
 from studio.grading.desk import CheckDesk
+from studio.hub.member import RemoteChecker, membership
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
-from . import base, courses, datasets, frontend, grading, home, notebooks, pages, reference, sessions, waiting
+from . import (
+    base,
+    courses,
+    datasets,
+    frontend,
+    grading,
+    handing_in,
+    home,
+    notebooks,
+    pages,
+    reference,
+    sessions,
+    waiting,
+)
 
 _ID = "(?P<session_id>[0-9a-f]{32})"
 _JOB = r"(?P<job_id>[0-9a-f\-]+)"
@@ -30,11 +44,14 @@ def add_routes(server: Any) -> None:
     """Add the Studio's pages to a jupyter_server ServerApp."""
     app = server.web_app
     home_folder = Path(server.root_dir)
-    course = Course(NOTEBOOKS, home_folder)
+    member = membership()
+    course = Course(NOTEBOOKS if member is None else member.released, home_folder)
+    remote = None if member is None else RemoteChecker(member)
     shared = {
         "course": course,
         "desk": CheckDesk(),
-        "checker": LocalChecker(NOTEBOOKS),
+        "checker": remote or LocalChecker(NOTEBOOKS),
+        "handing_in": remote,
         "attempts": Attempts(state_folder(home_folder) / "attempts"),
     }
     app.settings["studio_pages"] = pages.PageShelf(PAGES)
@@ -62,7 +79,13 @@ def add_routes(server: Any) -> None:
         ("/datasets/(?P<live>live)", datasets.Overview, {"shelf": shelf}),
         (r"/datasets/(?P<name>[a-z0-9_]+)", datasets.DataSet, {"shelf": shelf}),
         (r"/datasets/(?P<name>[a-z0-9_]+)/(?P<live>live)", datasets.DataSet, {"shelf": shelf}),
-        *grading.routes(home_folder, course),
+        (f"/courses/{_LESSON}/hand-in", handing_in.HandIn, shared),
+        ("/courses/handed-in", handing_in.HandedIn, shared),
+        *(
+            grading.routes(home_folder, course)
+            if member is None
+            else grading.routes_elsewhere(member.address)
+        ),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC), frontend.plotly_folder()]}),
         (r"/docs(?:/(?P<path>.+?))?", reference.Reference),
         ("/open/(?P<kind>page|lab)/(?P<path>.+?)", waiting.Open, {"room": room, **running}),

@@ -1,0 +1,369 @@
+"""A class under JupyterHub with real accounts: two learners, a teacher, the grading account."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+import pytest
+import requests
+
+from studio.grading import release
+from studio.grading.bubble import available
+from studio.hub import proxy
+from studio.paths import NOTEBOOKS
+from tests.webapp import test_endpoints
+from tests.webapp.hub import namespace
+from tests.webapp.hub.serving import NOTEBOOK, ClassHub, Visitor, serving, wait_for
+
+pytest.importorskip("jupyterhub", reason="needs the extra `hub`")
+
+
+def missing() -> str:
+    """What this machine lacks for these tests."""
+    if not namespace.possible():
+        return "needs root, and the right to make mount namespaces"
+    programs = ("useradd", "chpasswd", "setpriv", "nsenter")
+    if not all(map(shutil.which, programs)):
+        return f"needs the programs {', '.join(programs)}"
+    try:
+        proxy.find()
+    except ValueError:
+        return f"needs Node.js and {proxy.PROGRAM}"
+    return "" if available() is None else "needs the sandbox: bubblewrap, libseccomp, user namespaces"
+
+
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(bool(missing()), reason=missing()),
+]
+SERVICE = "/services/sampan-7b"
+COPY = f"course/{NOTEBOOK}"
+endpoints = test_endpoints.endpoints  # the routing table of a Studio
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[ClassHub]:
+    with serving() as running:
+        yield running
+        secret = running.program("studio.hub.service").environ()["JUPYTERHUB_API_TOKEN"]
+        printed = running.printed()
+        assert not any(word in printed for word in (*running.passwords.values(), secret))
+
+
+@pytest.fixture(scope="module")
+def ada(hub: ClassHub) -> Visitor:
+    """A learner in front of the own Studio."""
+    visitor = hub.visitor("ada")
+    visitor.open_studio("ada")
+    return visitor
+
+
+@pytest.fixture(scope="module")
+def tokens(hub: ClassHub) -> dict[str, dict[str, str]]:
+    """Headers by which each is recognised. The grader is the service itself, with the token that the Hub gave it."""
+    people = {name: {"Authorization": f"token {hub.token(name)}"} for name in ("ada", "bob", "tia")}
+    given = hub.program("studio.hub.service").environ()["JUPYTERHUB_API_TOKEN"]
+    wrong = {"Authorization": "token 0123456789abcdef0123456789abcdef"}
+    return {**people, "grader": {"Authorization": f"token {given}"}, "nobody": {}, "wrong": wrong}
+
+
+Ask = Callable[..., requests.Response]
+
+
+@pytest.fixture(scope="module")
+def ask(hub: ClassHub, tokens: dict[str, dict[str, str]]) -> Ask:
+    """`ask(who, method, path, **options)`, without cookies or redirects."""
+
+    def once(who: str, method: str, path: str, **options: Any) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            address = path if path.startswith("http") else hub.url + path
+            return session.request(
+                method, address, headers=tokens[who], allow_redirects=False, **{"timeout": 90, **options}
+            )
+
+    return once
+
+
+def solved() -> bytes:
+    return nbformat.writes(release.read(NOTEBOOKS / f"{NOTEBOOK}.ipynb")).encode()
+
+
+def untouched() -> bytes:
+    return nbformat.writes(release.release(release.read(NOTEBOOKS / f"{NOTEBOOK}.ipynb"))).encode()
+
+
+def graded(ask: Ask, who: str, learner: str = "") -> dict[str, Any]:
+    """The one submission of a learner, once its verdict is there."""
+
+    def found() -> dict[str, Any] | None:
+        told = ask(
+            who, "GET", f"{SERVICE}/api/submissions", params={"learner": learner} if learner else {}
+        ).json()
+        return next((one for one in told["submissions"] if one["graded"]), None)
+
+    return wait_for(found, 120)  # type: ignore[no-any-return]
+
+
+# ---- the learner's path
+
+
+def test_a_learner_checks_and_hands_in_from_the_own_studio(hub: ClassHub, ada: Visitor, ask: Ask) -> None:
+    courses = "/user/ada/studio/courses"
+    assert ada.press(courses, f"{courses}/{NOTEBOOK}/open").status_code == 303
+    copy = hub.root.parent / "home" / "ada" / "sampan-work" / "notebooks" / f"{NOTEBOOK}.ipynb"
+    assert release.leaks(release.read(NOTEBOOKS / copy.name), release.read(copy)) == []
+    copy.write_bytes(solved())
+    assert ada.press(courses, f"{courses}/{NOTEBOOK}/check").status_code == 303
+    card = wait_for(
+        lambda: None if "data-active" in (text := ada.get(f"{courses}/{NOTEBOOK}/check").text) else text, 120
+    )
+    assert "1 of 1 solved" in card, card
+    reply = ada.press(courses, f"{courses}/{NOTEBOOK}/hand-in")
+    assert reply.status_code == 303 and reply.headers["Location"] == f"{courses}/handed-in"
+    page = wait_for(
+        lambda: None if "will be graded" in (text := ada.get(f"{courses}/handed-in").text) else text, 120
+    )
+    assert "1 of 1 points" in page
+    receipt = json.loads(next(iter((copy.parents[1] / ".studio" / "receipts").glob("*.json"))).read_text())
+    assert receipt["learner"] == "ada" and receipt["notebook"] == NOTEBOOK
+    for told, valid in ((receipt, True), ({**receipt, "received": receipt["received"] - 3600}, False)):
+        reply = ask("tia", "POST", f"{SERVICE}/api/receipts", data=json.dumps(told))
+        assert reply.json() == {"valid": valid}
+
+
+def test_the_teacher_sees_marks_under_real_names(hub: ClassHub, ask: Ask) -> None:
+    assert ask("bob", "POST", f"{SERVICE}/api/submissions/{COPY}", data=untouched()).status_code == 201
+    assert graded(ask, "tia", "bob")["verdict"]["exercises"][0]["verdict"] == "not_attempted"
+    teacher = hub.visitor("tia")
+    page = teacher.get(f"{SERVICE}/studio/grading/7b")
+    assert page.ok and "Lovelace" in page.text and "Müller" in page.text
+    rows = teacher.get(f"{SERVICE}/studio/grading/7b/marks.csv").text.splitlines()
+    assert next(row for row in rows if ",bob,Müller,Bob," in row).endswith(",0.0,0.0,0.0,1.0")
+
+
+def test_a_page_that_computes_has_a_kernel_behind_the_proxy(hub: ClassHub, ada: Visitor) -> None:
+    reply = ada.get("/user/ada/studio/page/tape")
+    assert reply.ok and '"baseUrl": "/user/ada/"' in reply.text, reply.text[:3000]
+    assert "unsafe-inline" not in re.search(r"script-src[^;]*", reply.headers["Content-Security-Policy"])[0]  # type: ignore[index]
+    kernels = ada.get("/user/ada/api/kernels").json()
+    assert [kernel["name"] for kernel in kernels] == ["sampan"]
+    upgrade = {
+        **{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
+        **{"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Origin": hub.url},
+    }
+    address = f"/user/ada/api/kernels/{kernels[0]['id']}/channels"
+    with ada.get(address, headers=upgrade, stream=True) as socket:
+        assert socket.status_code == 101
+    with ada.get(address, headers={**upgrade, "Origin": "http://evil.example"}, stream=True) as socket:
+        assert socket.status_code == 403
+
+
+def test_nothing_that_was_handed_in_is_lost_when_the_service_is_killed(hub: ClassHub, ask: Ask) -> None:
+    receipt = ask("bob", "POST", f"{SERVICE}/api/submissions/{COPY}", data=solved()).json()
+    killed = hub.program("studio.hub.service")
+    killed.kill()  # before it can be graded; the Hub starts another
+    wait_for(lambda: hub.program("studio.hub.service").pid != killed.pid, 300)
+    wait_for(lambda: ask("bob", "GET", f"{SERVICE}/api/submissions").ok, 300)
+
+    def found() -> dict[str, Any] | None:
+        one = graded(ask, "bob")
+        return one if one["sha256"] == receipt["sha256"] else None
+
+    verdict = wait_for(found, 120)["verdict"]
+    assert [exercise["passed"] for exercise in verdict["exercises"]] == [True]
+
+
+# ---- who may do what
+
+METHODS = ("GET", "POST", "DELETE")
+
+
+@pytest.fixture(scope="module")
+def routes() -> list[tuple[str, str]]:
+    """(a path that the pattern takes, the handler's name) of every route of the service."""
+    from jupyterhub.services.auth import HubOAuth
+
+    from studio.hub import service
+    from studio.hub.folder import ClassFolder
+
+    desk: Any = SimpleNamespace(folder=ClassFolder(Path("/srv/7b")))
+    auth = HubOAuth(api_token="x", oauth_client_id="service-sampan-7b", api_url="http://127.0.0.1:1/hub/api")
+    rules = service.application(desk, auth, f"{SERVICE}/").default_router.rules[0].target.rules
+    return sorted(
+        {(test_endpoints._example(rule.matcher.regex.pattern), rule.target.__name__) for rule in rules}
+    )
+
+
+OPEN = {"FileFindHandler", "Preferences", "JupyterHubOAuthCallbackHandler", "RedirectHandler"}
+
+
+def refused(reply: requests.Response) -> bool:
+    to_login = reply.status_code == 302 and "/hub/" in reply.headers["Location"]
+    return to_login or reply.status_code in (401, 403, 405)
+
+
+@pytest.mark.parametrize("who", ["nobody", "wrong", "grader", "ada"])
+def test_the_service_is_closed_to_all_but_the_teacher(
+    ask: Ask, routes: list[tuple[str, str]], who: str
+) -> None:
+    assert {"ClassPage", "RunPage", "Marks", "WorkNotebook", "HandIn", "Check"} <= {
+        name for _, name in routes
+    }
+    entered = []
+    for path, handler in routes:
+        if handler in OPEN or (who == "ada" and "/api/" in path):
+            continue  # the calls of a learner are tested below
+        if who in ("ada", "grader") and handler in ("Health", "NotFound"):
+            continue  # the version, and that nothing is there
+        for method in METHODS:
+            reply = ask(who, method, path)
+            if not refused(reply):
+                entered.append((method, path, handler, reply.status_code))
+    assert entered == []
+
+
+def test_the_teacher_enters_the_pages_of_the_own_class(ask: Ask, routes: list[tuple[str, str]]) -> None:
+    for path, handler in routes:
+        if "/grading" in path:
+            assert ask("tia", "GET", path).status_code in (200, 404, 405), (path, handler)
+    assert ask("tia", "GET", f"{SERVICE}/studio/grading/7b").ok
+
+
+@pytest.mark.parametrize("who", ["bob", "tia", "grader", "nobody", "wrong"])
+def test_a_learners_studio_is_closed_to_everyone_else(
+    hub: ClassHub, ada: Visitor, ask: Ask, endpoints: list[tuple[str, str]], who: str
+) -> None:
+    """Straight at the learner's server, without the proxy: programs of other accounts of the machine can do that."""
+    server = hub.program("studio.hub.singleuser", "ada")
+    address = server.environ()["JUPYTERHUB_SERVICE_URL"].rstrip("/")
+    entered = []
+    public = {**test_endpoints.PUBLIC, "JupyterHubOAuthCallbackHandler": "", "JupyterHubLogoutHandler": ""}
+    for path, handler in endpoints:
+        if handler in test_endpoints.FILES or {handler, path} & public.keys():
+            continue
+        for method in METHODS:
+            reply = ask(who, method, address + path)
+            if not refused(reply):
+                entered.append((method, path, handler, reply.status_code))
+    assert entered == []
+    assert ask("ada", "GET", f"{address}/studio/health").ok  # the way in exists
+
+
+def test_a_learner_reads_only_the_own_submissions(ask: Ask) -> None:
+    own = ask("ada", "GET", f"{SERVICE}/api/submissions").json()
+    assert own["learner"] == "ada" and {one["notebook"] for one in own["submissions"]} == {NOTEBOOK}
+    assert ask("ada", "GET", f"{SERVICE}/api/submissions", params={"learner": "bob"}).status_code == 403
+    assert ask("ada", "POST", f"{SERVICE}/api/receipts", data="{}").status_code == 403
+    assert ask("tia", "GET", f"{SERVICE}/api/submissions", params={"learner": "bob"}).ok
+
+
+def test_calls_that_do_not_fit_are_refused(hub: ClassHub, ask: Ask) -> None:
+    call = f"{SERVICE}/api/submissions"
+    for place in (
+        "course/99_none",
+        "other/" + NOTEBOOK,
+        "..%2F..%2Froot/" + NOTEBOOK,
+        "course/..%2F" + NOTEBOOK,
+    ):
+        assert ask("ada", "POST", f"{call}/{place}", data=solved()).status_code == 404, place
+    assert ask("ada", "POST", f"{call}/{COPY}", data=b"").status_code == 413
+    assert ask("ada", "POST", f"{call}/{COPY}", data=b"x" * (21 << 20)).status_code == 413
+    told = ask("ada", "POST", f"{SERVICE}/api/check/{COPY}", data=b"not a notebook").json()
+    assert told["error"] == "broken"
+    names = {path.name for path in (hub.root / "grading" / "classes" / "7b" / "submitted").iterdir()}
+    assert names == {"ada", "bob"}
+
+
+def test_no_other_site_can_act_for_a_teacher(hub: ClassHub) -> None:
+    teacher = hub.visitor("tia")
+    assert teacher.get(f"{SERVICE}/studio/grading/7b").ok
+    for headers in ({"Origin": "http://evil.example", "Referer": "http://evil.example/"}, {}):
+        for path in ("run", "import", "release", "cancel"):
+            address = f"{hub.url}{SERVICE}/studio/grading/7b/{path}"
+            reply = teacher.session.post(address, data={"assignment": "course"}, headers=headers, timeout=60)
+            assert reply.status_code == 403, (path, headers, reply.status_code)
+
+
+# ---- what a learner's own program can reach
+
+ATTACK = """
+import json, os, pathlib
+def tried(act):
+    try: return repr(act())[:200]
+    except OSError as error: return type(error).__name__
+root, home, victim, service = pathlib.Path(%r), pathlib.Path(%r), %d, %d
+print(json.dumps({
+    "course": tried(lambda: list((root / "grading").iterdir())),
+    "checks": tried(lambda: (root / "grading/course/checks/%s.py").read_text()),
+    "gradebook": tried(lambda: open(root / "grading/classes/7b/gradebook.db", "ab")),
+    "packaged": tried(lambda: list(pathlib.Path(%r).iterdir())),
+    "secrets": tried(lambda: (root / "hub/cookie_secret").read_bytes()),
+    "settings": tried(lambda: (root / "hub/serve.json").read_text()),
+    "released": tried(lambda: (root / "released/en/%s.ipynb").write_text("x")),
+    "roster": tried(lambda: (root / "roster.json").read_text()),
+    "neighbour": tried(lambda: list(home.iterdir())),
+    "token": tried(lambda: pathlib.Path(f"/proc/{victim}/environ").read_bytes()),
+    "service": tried(lambda: pathlib.Path(f"/proc/{service}/environ").read_bytes()),
+    "signal": tried(lambda: os.kill(victim, 0)),
+    "end": tried(lambda: os.kill(service, 15)),
+    "own": tried(lambda: (root / "released/en/%s.ipynb").stat().st_size > 0),
+}))
+"""
+
+
+def test_a_learners_program_reaches_neither_checks_nor_marks_nor_neighbours(
+    hub: ClassHub, ada: Visitor
+) -> None:
+    victim, service = hub.program("studio.hub.singleuser", "ada"), hub.program("studio.hub.service")
+    code = ATTACK % (
+        *(str(hub.root), "/home/ada", victim.pid, service.pid),
+        *(NOTEBOOK, str(NOTEBOOKS), NOTEBOOK, NOTEBOOK),
+    )
+    run = hub.run_as("bob", code)
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert told.pop("own") == "True"
+    assert set(told.values()) == {"PermissionError"}, told
+    assert service.uids().real == hub.uid("sampan-grader") and victim.uids().real == hub.uid("ada")
+
+
+def test_the_token_of_a_learners_server_opens_nothing_else(hub: ClassHub, ada: Visitor) -> None:
+    """What a notebook can find: the token in its server's environment."""
+    token = hub.program("studio.hub.singleuser", "ada").environ()["JUPYTERHUB_API_TOKEN"]
+    headers = {"Authorization": f"token {token}"}
+    asked = {
+        path: requests.get(f"{hub.url}/hub/api/{path}", headers=headers, timeout=30).status_code
+        for path in ("user", "users", "users/bob", "groups", "services", "proxy", "users/bob/tokens")
+    }
+    assert asked.pop("user") == 200
+    assert set(asked.values()) <= {403, 404}, asked
+    reply = requests.get(f"{hub.url}{SERVICE}/studio/grading/7b", headers=headers, timeout=30)
+    assert reply.status_code == 403
+
+
+# ---- a trial
+
+
+def test_a_trial_serves_a_class_without_root() -> None:
+    with serving(trial=True) as trial:
+        told = trial.printed()
+        assert "This is a trial. Every learner's code runs as the account tim" in told
+        found = dict(re.findall(r"(Learners|Teachers) log in with their name and the password (\S+)", told))
+        learner, teacher = trial.log_in("ada", found["Learners"]), trial.log_in("tia", found["Teachers"])
+        assert learner.open_studio("ada").ok
+        assert NOTEBOOK in learner.get("/user/ada/studio/courses").text
+        assert teacher.get(f"{SERVICE}/studio/grading/7b").ok
+        assert learner.get(f"{SERVICE}/studio/grading/7b").status_code == 403
+        # The learners' password opens no teacher's door, and nobody else's at all.
+        for name in ("tia", "eve"):
+            stranger = Visitor(trial.url)
+            assert "Invalid username or password" in stranger.log_in(name, found["Learners"]).text

@@ -1,0 +1,129 @@
+"""The calls of the grading service: learners' servers make them with the learner's token of the Hub.
+
+The learner's name is always the name that the Hub gives for the token, never one in the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from typing import Any
+
+from jupyter_server.base.handlers import APIHandler
+from tornado import web
+
+from studio import identity
+from studio.gradebook.submissions import MOST_BYTES
+from studio.grading.checker import Assignment
+from studio.grading.client import GradingError
+from studio.identity import User
+
+from . import receipts
+from .desk import AlreadyChecking, ServiceDesk
+
+
+class Call(APIHandler):
+    """Answers JSON. Members of the class may make it; a service's token names no member."""
+
+    def initialize(self, desk: ServiceDesk) -> None:
+        self.desk = desk
+        self.work: asyncio.Task[Any] | None = None
+
+    @property
+    def user(self) -> User:
+        return identity.of_request(self.current_user)
+
+    @property
+    def teaches(self) -> bool:
+        return self.user.teaches_in(self.desk.folder.name)
+
+    def set_default_headers(self) -> None:
+        super().set_default_headers()
+        self.set_header("Cache-Control", "no-store")
+
+    async def prepare(self) -> None:  # type: ignore[override]  # as in APIHandler itself
+        await super().prepare()
+        if self.current_user and getattr(self.current_user, "hub_user", {}).get("kind") != "user":
+            raise web.HTTPError(403, "only people have submissions")
+
+    def assignment(self, name: str, notebook: str) -> Assignment:
+        found = Assignment(name, notebook)
+        if not self.desk.knows(found):
+            raise web.HTTPError(404, f"no notebook {notebook!r} in an assignment {name!r}")
+        return found
+
+    def content(self) -> bytes:
+        if not 0 < len(self.request.body) <= MOST_BYTES:
+            raise web.HTTPError(413, f"expected a notebook of at most {MOST_BYTES >> 20} MB")
+        return self.request.body
+
+    def on_connection_close(self) -> None:
+        """The learner's server has gone or has cancelled."""
+        super().on_connection_close()
+        if self.work is not None:
+            self.work.cancel()
+
+
+class Check(Call):
+    """The verdict on the notebook in the body; nothing is stored."""
+
+    @web.authenticated
+    async def post(self, name: str, notebook: str) -> None:
+        assignment, content = self.assignment(name, notebook), self.content()
+        self.work = asyncio.ensure_future(self.desk.check(self.user.name, content, assignment))
+        try:
+            self.finish({"verdict": asdict(await self.work)})
+        except AlreadyChecking as error:
+            raise web.HTTPError(409, str(error)) from error
+        except GradingError as error:
+            self.finish({"error": error.kind, "words": [error.words("en"), error.words("zh")]})
+
+
+class Submissions(Call):
+    """The submissions of the learner; a teacher may ask for those of another one, `?learner=`."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        learner = self.get_query_argument("learner", self.user.name)
+        if learner != self.user.name and not self.teaches:
+            raise web.HTTPError(403, "only a teacher may read the submissions of others")
+        found = await asyncio.to_thread(self.desk.submissions_of, learner)
+        self.finish({"learner": learner, "submissions": found})
+
+
+class HandIn(Call):
+    """Stores the notebook in the body and answers with a receipt; it is graded afterwards."""
+
+    @web.authenticated
+    async def post(self, name: str, notebook: str) -> None:
+        assignment, content = self.assignment(name, notebook), self.content()
+        receipt = await asyncio.to_thread(self.desk.hand_in, self.user.name, content, assignment)
+        self.desk.wake()
+        self.set_status(201)
+        self.finish(asdict(receipt))
+
+
+class Receipts(Call):
+    """Whether the receipt in the body is one of this class, for teachers."""
+
+    @web.authenticated
+    async def post(self) -> None:
+        if not self.teaches:
+            raise web.HTTPError(403)
+        try:
+            receipt = receipts.Receipt(**json.loads(self.request.body))
+            good = receipts.valid(self.desk.key, receipt)
+        except (ValueError, TypeError) as error:
+            raise web.HTTPError(400, "expected a receipt as JSON") from error
+        self.finish({"valid": good})
+
+
+def routes(desk: ServiceDesk) -> list[tuple[Any, ...]]:
+    shared, place = {"desk": desk}, "([^/]+)/([^/]+)"
+    return [
+        (f"/check/{place}", Check, shared),
+        ("/submissions", Submissions, shared),
+        (f"/submissions/{place}", HandIn, shared),
+        ("/receipts", Receipts, shared),
+    ]

@@ -1,0 +1,117 @@
+"""The class that a learner's server belongs to, and its client of the grading service."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tornado.escape import json_decode
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+
+from studio.grading.checker import Assignment, Progress
+from studio.grading.client import TOTAL_LIMIT_S, GradingError
+from studio.grading.verdict import Verdict, parse_verdict
+
+from .receipts import Receipt
+
+QUICK_S = 20.0
+# A check may wait for those of other learners before its own time begins.
+CHECK_S = 3 * TOTAL_LIMIT_S
+AWAY = (
+    "The grading service of the class does not answer. Your work is safe; try again in a minute.",
+    "课程的评分服务没有应答。你的作业不会丢失；请一分钟后再试。",
+)
+BUSY = (
+    "Another check of yours is under way, in this or another window.",
+    "你的另一次检查正在进行，可能在本窗口或其他窗口中。",
+)
+
+
+@dataclass(frozen=True)
+class Membership:
+    """From the environment that the Hub gave this server. `address` is the service's for a browser, `service` for this
+    program; `released` has the learners' copies by language."""
+
+    name: str
+    service: str
+    address: str
+    released: Path
+    token: str
+
+
+def membership() -> Membership | None:
+    """None for a personal Studio."""
+    name = os.environ.get("SAMPAN_CLASS", "")
+    if not name or "JUPYTERHUB_API_TOKEN" not in os.environ:
+        return None
+    return Membership(
+        name,
+        os.environ["SAMPAN_CLASS_SERVICE"],
+        os.environ["SAMPAN_CLASS_ADDRESS"],
+        Path(os.environ["SAMPAN_CLASS_RELEASED"]),
+        os.environ["JUPYTERHUB_API_TOKEN"],
+    )
+
+
+class RemoteChecker:
+    """The grading service as a `Checker`; it takes submissions too."""
+
+    def __init__(self, member: Membership) -> None:
+        self.member = member
+
+    async def ready(self) -> dict[str, str] | None:
+        try:
+            await self._ask("GET", "submissions", QUICK_S)
+        except GradingError as error:
+            return {lang: error.words(lang) for lang in ("en", "zh")}
+        return None
+
+    async def check(self, notebook: bytes, assignment: Assignment, progress: Progress) -> Verdict:
+        told = await self._ask("POST", _path("check", assignment), CHECK_S, notebook)
+        if "error" in told:
+            raise GradingError(told["error"], *(str(words) for words in told["words"]))
+        try:
+            return parse_verdict(told["verdict"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise GradingError("unreadable", f"the service's verdict: {error!r}") from error
+
+    async def hand_in(self, notebook: bytes, assignment: Assignment) -> Receipt:
+        """Returns once the service has stored it. Raises `GradingError`."""
+        return Receipt(**await self._ask("POST", _path("submissions", assignment), QUICK_S, notebook))
+
+    async def submissions(self) -> list[dict[str, Any]]:
+        """The learner's submissions, with their verdicts."""
+        found: list[dict[str, Any]] = (await self._ask("GET", "submissions", QUICK_S))["submissions"]
+        return found
+
+    async def _ask(self, method: str, path: str, seconds: float, body: bytes | None = None) -> dict[str, Any]:
+        request = HTTPRequest(
+            f"{self.member.service}api/{path}",
+            method,
+            {"Authorization": f"token {self.member.token}", "Content-Type": "application/octet-stream"},
+            body,
+            request_timeout=seconds,
+        )
+        try:
+            told: dict[str, Any] = json_decode((await AsyncHTTPClient().fetch(request)).body)
+        except HTTPClientError as error:
+            if error.code == 409:
+                raise GradingError("refused", *BUSY) from error
+            raise _away(error) from error
+        except (OSError, ValueError) as error:
+            raise _away(error) from error
+        return told
+
+
+def _away(error: Exception) -> GradingError:
+    refused = GradingError("refused", *AWAY)
+    refused.add_note(repr(error))
+    return refused
+
+
+def _path(call: str, assignment: Assignment) -> str:
+    return "/".join([call, *map(partial(quote, safe=""), assignment)])

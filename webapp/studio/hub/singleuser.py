@@ -1,0 +1,43 @@
+"""A learner's server under JupyterHub: the Studio with the Hub's login. The Hub starts it as the learner's account:
+
+python -m studio.hub.singleuser
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from studio import launch
+from studio.paths import WorkspaceError, state_folder, workspace
+
+
+def main() -> int:
+    os.umask(0o077)  # what a learner writes is the learner's
+    try:
+        home = workspace()
+    except WorkspaceError as error:
+        print(f"The workspace cannot be used: {error}", file=sys.stderr)
+        return 1
+    state = state_folder(home)
+    state.mkdir(parents=True, exist_ok=True)
+    state.chmod(0o700)
+    launch.jupyter_folders(state)
+    from studio import lean  # noqa: F401  before any import of nbformat
+    from studio.server.app import (
+        StudioServer,
+    )  # after the folders are set: Jupyter reads them while importing
+
+    settings = launch.base(home)
+    settings.ServerApp.jpserver_extensions["jupyterhub"] = (
+        True  # identity, address and port: from the Hub's environment
+    )
+    settings.ServerApp.allow_root = False
+    app = StudioServer.instance(config=settings, state=state)
+    app.initialize(argv=[], starter_extension="jupyterhub-singleuser", find_extensions=False)
+    app.start()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

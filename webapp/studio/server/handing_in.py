@@ -1,0 +1,92 @@
+"""Handing in a notebook to the class, the receipts, and the marks that came back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tornado import web
+
+from studio.gradebook.classroom import COURSE
+from studio.grading.checker import Assignment
+from studio.grading.client import GradingError
+from studio.grading.verdict import parse_verdict
+from studio.hub.member import RemoteChecker
+from studio.hub.receipts import Receipt
+from studio.paths import state_folder
+from studio.runtime import write_atomically
+
+from .courses import CoursePage
+
+
+def receipts_of(home: Path) -> Path:
+    """The folder of the learner's receipts."""
+    return state_folder(home) / "receipts"
+
+
+def _keep(folder: Path, receipt: Receipt) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    moment = datetime.fromtimestamp(receipt.received).strftime("%Y-%m-%d %H.%M.%S")
+    path = folder / f"{receipt.notebook} {moment}.json"
+    write_atomically(path, json.dumps(asdict(receipt), indent=1).encode())
+    return path
+
+
+class HandingPage(CoursePage):
+    def taker(self) -> RemoteChecker:
+        if self.handing_in is None:
+            raise web.HTTPError(404, "this Studio belongs to no class")
+        return self.handing_in
+
+    def page(self, rows: list[dict[str, Any]], away: str = "") -> None:
+        """`away` says why the class does not answer."""
+        if away:
+            self.set_status(503)
+        self.show("handed_in.html", rows=rows, away=away, receipts=receipts_of(self.course.workspace))
+
+
+class HandIn(HandingPage):
+    """Sends the learner's copy, as it is on the disk, to the class. The receipt is kept beside the other records."""
+
+    @web.authenticated
+    async def post(self, lesson_id: str) -> None:
+        taker, lesson = self.taker(), self.find(lesson_id)
+        if lesson.edited is None or not lesson.graded:
+            raise web.HTTPError(409, f"there is no copy of {lesson_id} to hand in")
+        content = await asyncio.to_thread(lesson.copy.read_bytes)
+        try:
+            receipt = await taker.hand_in(content, Assignment(COURSE, lesson_id))
+        except GradingError as error:
+            self.page([], error.words(self.language))
+            return
+        await asyncio.to_thread(_keep, receipts_of(self.course.workspace), receipt)
+        self.redirect(self.address("courses", "handed-in"), status=303)
+
+
+class HandedIn(HandingPage):
+    """What this learner has handed in, with the marks."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        try:
+            found = await self.taker().submissions()
+        except GradingError as error:
+            self.page([], error.words(self.language))
+            return
+        lessons = {lesson.id: lesson for lesson in await asyncio.to_thread(self.course.lessons)}
+        self.page([_row(one, lessons.get(one["notebook"])) for one in found])
+
+
+def _row(told: dict[str, Any], lesson: Any) -> dict[str, Any]:
+    return {
+        "lesson": lesson,
+        "name": told["notebook"],
+        "when": datetime.fromtimestamp(told["received"]).strftime("%Y-%m-%d %H:%M:%S"),
+        "graded": told["graded"],
+        "trouble": told["trouble"],
+        "verdict": None if told["verdict"] is None else parse_verdict(told["verdict"]),
+    }
