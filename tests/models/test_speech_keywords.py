@@ -33,21 +33,22 @@ def test_powers_add_up_in_noise() -> None:
     augment = KeywordAugment(keyword_processor([raw], ["a"]).inputs, noise_features([sound])[:1])
     rng = np.random.default_rng(0)
     same = augment.in_noise(raw, rng, 40, 0)
-    np.testing.assert_allclose(same[:, 10], raw[:, 10], atol=0.05)  # 40 dB: the tone is as it was
+    loud = slice(6, 22)
+    np.testing.assert_allclose(same[loud, 10], raw[loud, 10], atol=0.05)  # 40 dB: the tone is as it was
     noisy = augment.in_noise(raw, rng, 0, 30)
     assert len(raw) <= len(noisy) <= len(raw) + 60 and (noisy > -5).all()
     assert augment(raw, rng).shape[1] == 40 and augment(raw, rng).dtype == np.float32
 
 
-def test_tones_are_learned_and_kept(tmp_path) -> None:
+def test_tones_are_learned_and_kept(tmp_path, one_thread) -> None:
     sounds, labels = tones([400, 1500], 24, 0)
     others, _ = tones([3000], 8, 1)
     noises = noise_features(others)
     model, processor = train_keywords(
-        raw_features(sounds), labels, raw_features(others), noises, ["low", "high"], 6, 16
+        raw_features(sounds), labels, raw_features(others), noises, ["low", "high"], 20, 16
     )
     tested, truth = tones([400, 1500], 6, 2)
-    assert accuracy(model, processor, raw_features(tested), truth) >= 0.8
+    assert accuracy(model, processor, raw_features(tested), truth) >= 0.9
     model.save_pretrained(tmp_path)
     processor.save_pretrained(tmp_path)
     again = AudioClassifier.from_pretrained(tmp_path)

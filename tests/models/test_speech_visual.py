@@ -19,7 +19,7 @@ def tones(count: int, seed: int) -> tuple[list[np.ndarray], list[int]]:
     return [x.astype(np.float32) for x in made], labels
 
 
-def test_the_mouth_helps_in_noise() -> None:
+def test_the_mouth_helps_in_noise(one_thread) -> None:
     learned, tested = talking_faces(*tones(48, 0)), talking_faces(*tones(16, 1), 1)
     assert (
         learned[0].mouths.shape[1:] == (16, 16)
@@ -28,7 +28,7 @@ def test_the_mouth_helps_in_noise() -> None:
     voices, _ = tones(4, 2)
     noises = noise_features(voices)
     white = [make_noise("white", 8000, 8000)]
-    trained = {mode: train_mode(mode, learned, noises, 2, 5, 16) for mode in MODES}
+    trained = {mode: train_mode(mode, learned, noises, 2, 30, 16) for mode in MODES}
     found = {mode: accuracy_at([trained[mode]], tested, white, -5) for mode in MODES}
     assert found["mouth"] >= 0.7 and found["both"] >= 0.7, found
     assert accuracy_at([trained["mouth"]], tested, white, -40) == found["mouth"]  # it hears nothing

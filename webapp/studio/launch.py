@@ -25,6 +25,8 @@ START_WAIT_S = 60  # how long a second `sampan studio` waits while a first one i
 # With tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a working connection each
 # minute, in the middle of a training run. On one machine TCP detects closed connections.
 NO_PINGS = {"ws_ping_interval": 0}
+# No page may use these devices, but the microphone where server/pages.py allows it.
+NO_DEVICES = {"Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=()"}
 # Parts of JupyterLab that request servers which do not exist here, or the internet; and a developer tool.
 LAB_WITHOUT = (
     "@jupyterlab/lsp-extension",
@@ -120,13 +122,9 @@ def alone(port: int | None, token: str, open_browser: bool) -> Config:
     server.open_browser = open_browser
     server.allow_root = True  # a container often has only root; it listens on 127.0.0.1 only
     server.tornado_settings = {
-        # No page may use these devices, but the microphone where server/pages.py allows it.
-        "headers": {"Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=()"},
+        **NO_PINGS,
+        "headers": dict(NO_DEVICES),
         "xsrf_cookie_kwargs": {"samesite": "Strict"},
-        # No pings: with tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a
-        # working connection each minute, in the middle of a training run. On one machine TCP detects closed
-        # connections.
-        "ws_ping_interval": 0,
     }
     c.IdentityProvider.token = token
     c.IdentityProvider.cookie_options = {"samesite": "Strict"}
@@ -140,7 +138,7 @@ def base(home: Path) -> Config:
     server = c.ServerApp
     server.root_dir = str(home)
     server.default_url = "/studio"
-    server.tornado_settings = dict(NO_PINGS)
+    server.tornado_settings = {**NO_PINGS, "headers": dict(NO_DEVICES)}
     server.allow_unauthenticated_access = False
     server.answer_yes = True  # one Ctrl-C stops it: notebooks are saved, kernels are shut down
     c.Application.log_level = "WARN"
