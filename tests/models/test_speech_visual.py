@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from sampan.models.speech_keywords import noise_features
-from sampan.models.speech_visual import MODES, accuracy_at, main, talking_faces, train_mode
+from sampan.models.speech_visual import (
+    MODES,
+    accuracy,
+    log_probs_at,
+    main,
+    mouth_weight,
+    talking_faces,
+    train_mode,
+)
 from sampan.speech.noise import make_noise
 
 
@@ -29,10 +37,22 @@ def test_the_mouth_helps_in_noise(one_thread) -> None:
     noises = noise_features(voices)
     white = [make_noise("white", 8000, 8000)]
     trained = {mode: train_mode(mode, learned, noises, 2, 30, 16) for mode in MODES}
-    found = {mode: accuracy_at([trained[mode]], tested, white, -5) for mode in MODES}
-    assert found["mouth"] >= 0.7 and found["both"] >= 0.7, found
-    assert accuracy_at([trained["mouth"]], tested, white, -40) == found["mouth"]  # it hears nothing
-    assert accuracy_at([trained["sound"], trained["mouth"]], tested, white, -5) >= 0.7
+    by = {mode: log_probs_at(trained[mode], tested, white, -5) for mode in MODES}
+    assert accuracy(by["mouth"], tested) >= 0.7 and accuracy(by["both"], tested) >= 0.7
+    deaf = log_probs_at(trained["mouth"], tested, white, -40)
+    np.testing.assert_allclose(deaf, by["mouth"], atol=1e-5)  # it hears nothing
+    weight = mouth_weight([by["sound"]], by["mouth"], tested)
+    best = accuracy(by["sound"] + weight * by["mouth"], tested)
+    assert best >= max(accuracy(by["sound"], tested), accuracy(by["sound"] + by["mouth"], tested))
+
+
+def test_the_weight_of_a_mouth_that_errs_is_small() -> None:
+    faces = talking_faces(*tones(40, 3))
+    truth = np.array([face.label for face in faces])
+    sure = np.log(np.where(np.eye(2)[truth] > 0, 0.6, 0.4))
+    wrong = np.log(np.where(np.eye(2)[1 - truth] > 0, 0.999, 0.001))
+    assert mouth_weight([sure], wrong, faces) < 0.1
+    assert mouth_weight([np.log(np.full((40, 2), 0.5))], sure, faces) > 0
 
 
 def test_the_command_names_its_options(capsys) -> None:

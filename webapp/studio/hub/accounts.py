@@ -61,21 +61,23 @@ def create(people: Iterable[Person], passwords: Path) -> list[str]:
     The first passwords are random. They are written to the CSV file `passwords` (mode 0600), to be handed out once.
     Needs root. Raises `ValueError` if an account cannot be made.
     """
-    made = []
-    for person in people:
-        if _exists(person.name):
-            continue
-        full = f"{person.first_name} {person.last_name}".strip().replace(":", " ").replace(",", " ")
-        options = ["--create-home", "--key", "HOME_MODE=0700", "--shell", "/bin/bash", "--comment", full]
-        _run(["useradd", *options, person.name])
-        password = "".join(secrets.choice(_WORDS) for _ in range(12))
-        _run(["chpasswd"], f"{person.name}:{password}\n")
-        made.append((person.name, full, password))
-    if made:
-        handle = os.open(passwords, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream).writerows([("name", "full name", "first password"), *made])
-    return [name for name, *_ in made]
+    new = [person for person in people if not _exists(person.name)]
+    if not new:
+        return []
+    # The file first, and each row as soon as its account exists: a password that is in no file is lost.
+    handle = os.open(passwords, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(("name", "full name", "first password"))
+        for person in new:
+            full = f"{person.first_name} {person.last_name}".strip().replace(":", " ").replace(",", " ")
+            options = ["--create-home", "--key", "HOME_MODE=0700", "--shell", "/bin/bash", "--comment", full]
+            _run(["useradd", *options, person.name])
+            password = "".join(secrets.choice(_WORDS) for _ in range(12))
+            _run(["chpasswd"], f"{person.name}:{password}\n")
+            table.writerow((person.name, full, password))
+            stream.flush()
+    return [person.name for person in new]
 
 
 def create_grader() -> None:
