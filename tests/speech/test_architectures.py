@@ -60,7 +60,7 @@ def test_a_bin_file_is_read_without_running_code(tmp_path):
 
 def test_bad_configurations():
     with pytest.raises(
-        InvalidArgument, match=r"model_type: expected one of wav2vec2, conformer, recurrent, got 'x'"
+        InvalidArgument, match=r"model_type: expected one of wav2vec2, conformer, keyword, recurrent, got 'x'"
     ):
         build({"model_type": "x"})
     with pytest.raises(InvalidArgument, match=r"vocab_size: expected an integer, got None"):

@@ -214,8 +214,8 @@ LESSONS = (
                 "周期窗的 P 是 `length`，对称窗的 P 是 `length - 1`。`a` 是参数：Hamming 窗用 0.54。",
             ),
             (
-                "period = length if periodic else length - 1; return a - (1 - a) * np.cos(2 * np.pi * np.arange(length) / period).",
-                "period = length if periodic else length - 1；return a - (1 - a) * np.cos(2 * np.pi * np.arange(length) / period)。",
+                "In code: period = length if periodic else length - 1; return a - (1 - a) * np.cos(2 * np.pi * np.arange(length) / period).",
+                "写成代码：period = length if periodic else length - 1；return a - (1 - a) * np.cos(2 * np.pi * np.arange(length) / period)。",
             ),
         ),
         cases=_windows,

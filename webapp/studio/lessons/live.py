@@ -187,8 +187,8 @@ LESSONS = (
                 "第 i 帧在第 i // chunk 块。如果 j 所在的块不更晚，并且（left 不是 -1 时）至多早 `left` 块，就看得到第 j 帧。",
             ),
             (
-                "number = np.arange(time) // chunk; behind = number[:, None] - number; (behind >= 0) & ((left < 0) | (behind <= left)).",
-                "number = np.arange(time) // chunk；behind = number[:, None] - number；(behind >= 0) & ((left < 0) | (behind <= left))。",
+                "In code: number = np.arange(time) // chunk; behind = number[:, None] - number; (behind >= 0) & ((left < 0) | (behind <= left)).",
+                "写成代码：number = np.arange(time) // chunk；behind = number[:, None] - number；(behind >= 0) & ((left < 0) | (behind <= left))。",
             ),
         ),
         cases=_masks,
@@ -203,7 +203,7 @@ LESSONS = (
             (
                 "If past is None: paddle.zeros([batch, around, width]). Then paddle.concat([past, x], 1). Take the last `around` frames of the joined "
                 "signal, not of x: x may be shorter.",
-                "past 为 None 时：paddle.zeros([批, around, 宽度])。然后 paddle.concat([past, x], 1)。取拼接后信号的最后 `around` 帧，而不是 x 的：x 可能更短。",
+                "past 为 None 时：paddle.zeros([batch, around, width])。然后 paddle.concat([past, x], 1)。取拼接后信号的最后 `around` 帧，而不是 x 的：x 可能更短。",
             ),
             (
                 "return joined, joined[:, joined.shape[1] - around :]. With around = 0, joined[:, -0:] would be all of it.",
@@ -224,8 +224,8 @@ LESSONS = (
                 "needed = self.steps - Subsampling4.RATE + Subsampling4.WINDOW。一次调用可能完成好几块：只要行数够，就重复。",
             ),
             (
-                "while len(self._waiting) >= needed: made.append(self._step(self._waiting[:needed])); self._waiting = self._waiting[self.steps :].",
-                "while len(self._waiting) >= needed: made.append(self._step(self._waiting[:needed])); self._waiting = self._waiting[self.steps :]。",
+                "In code: while len(self._waiting) >= needed: made.append(self._step(self._waiting[:needed])); self._waiting = self._waiting[self.steps :].",
+                "写成代码：while len(self._waiting) >= needed: made.append(self._step(self._waiting[:needed])); self._waiting = self._waiting[self.steps :]。",
             ),
         ),
         cases=_streams,
@@ -276,15 +276,16 @@ PREDICTIONS = (
     Prediction(
         name="live.wait",
         question=(
-            "Chunks of 4 frames of 40 ms, features of 25 ms every 10 ms, three features beyond the chunk. No work at all. How many milliseconds does "
+            "Chunks of 4 frames of 40 ms, features of 25 ms every 10 ms, three features beyond the chunk. No work at all. How many seconds does "
             "the sample wait that arrives first in its chunk?",
-            "每块 4 帧，每帧 40 ms；特征窗长 25 ms，每 10 ms 一个；还需要块之后的三个特征。不计计算时间。一块中最先到来的样本要等多少毫秒？",
+            "每块 4 帧，每帧 40 ms；特征窗长 25 ms，每 10 ms 一个；还需要块之后的三个特征。不计计算时间。一块中最先到来的样本要等多少秒？",
         ),
-        answer=205,
-        unit=(" ms", " ms"),
+        answer=0.205,
+        tolerance=1e-6,
+        unit=(" s", " s"),
         why=(
-            "The whole chunk, 160 ms, and the look-ahead, 3 · 10 + 25 - 10 = 45 ms. The last sample of the chunk waits for the look-ahead only.",
-            "整块 160 ms，加上前瞻 3 · 10 + 25 - 10 = 45 ms。块中最后一个样本只需等前瞻。",
+            "The whole chunk, 0.16 s, and the look-ahead, 0.03 + 0.025 - 0.01 = 0.045 s. The last sample of the chunk waits for the look-ahead only.",
+            "整块 0.16 s，加上前瞻 0.03 + 0.025 - 0.01 = 0.045 s。块中最后一个样本只需等前瞻。",
         ),
     ),
     Prediction(
@@ -310,7 +311,7 @@ PREDICTIONS = (
         answer=3.96,
         unit=(" s", " s"),
         why=(
-            "Every chunk adds 200 - 160 = 40 ms to the delay: 99 · 0.04 s. After an hour it would be a quarter of an hour.",
+            "Every chunk adds 0.2 - 0.16 = 0.04 s to the delay: 99 times that. After an hour it would be a quarter of an hour.",
             "每一块使延迟增加 200 - 160 = 40 ms：99 · 0.04 s。一小时之后会晚一刻钟。",
         ),
         tolerance=0.001,
