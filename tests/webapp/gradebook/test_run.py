@@ -106,7 +106,8 @@ def test_each_gets_its_own_verdict_and_nobody_elses(graded: Classroom) -> None:
 def test_marks_land_in_nbgraders_gradebook(graded: Classroom) -> None:
     found = scores(graded)
     assert found["right"] == found["hostile"] == (1.0, False)
-    assert found["wrong"] == found["stub"] == found["bomb"] == found["leaves"] == (0.0, False)
+    assert found["wrong"] == (0.4, False)  # two of five cases are right
+    assert found["stub"] == found["bomb"] == found["leaves"] == (0.0, False)
     for student in ("link", "borrowed", "huge", "broken", "deep", "pipe", "folder"):
         assert found[student] == (0.0, True), student  # for the teacher to look at
 
@@ -119,7 +120,7 @@ def test_nbgraders_pages_take_them_for_graded(graded: Classroom) -> None:
         **{"right": True, "wrong": True, "stub": True},
         "broken": False,  # there is nothing to show of it
     }
-    assert (told["right"]["score"], told["right"]["max_score"], told["wrong"]["score"]) == (1.0, 1.0, 0.0)
+    assert (told["right"]["score"], told["right"]["max_score"], told["wrong"]["score"]) == (1.0, 1.0, 0.4)
     assert told["wrong"]["timestamp"] == "2023-11-14T22:13:20.123456" and told["right"]["timestamp"] is None
 
 
