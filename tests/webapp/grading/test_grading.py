@@ -69,6 +69,15 @@ def test_the_library_s_version_of_every_exercise_of_the_course_can_be_shown():
             assert "def " in source_of(slots.get(exercise.slot)), exercise.slot
 
 
+def test_a_process_that_ends_while_it_is_only_timed_keeps_the_points(graded):
+    """It answers every case, and ends when a case comes a second time."""
+    counts = "import os\nseen = set()\n"
+    ends = "    key = gradient.numpy().tobytes(), tuple(shape)\n    if key in seen:\n        os._exit(1)\n    seen.add(key)\n"
+    (result,) = graded(counts + HEAD + ends + SOLUTION).exercises
+    assert result.passed and result.earned == result.points, result.message
+    assert result.compared is not None and result.compared.case == ""
+
+
 def test_the_library_s_version_is_told_with_both_times(graded):
     (result,) = graded(HEAD + SOLUTION).exercises
     assert result.passed and all(case.passed for case in result.cases) and len(result.cases) == 3

@@ -1,6 +1,7 @@
 """The library's version of an exercise that was passed, and how long it and the learner's function take.
 
-The learner's time is measured in the learner's process: it is shown beside the verdict and decides nothing.
+The learner's time is measured in the learner's process: it is shown beside the verdict and decides nothing. A process
+that ends meanwhile has no time, and the exercise stays passed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sampan.learn import drivers, slots
 from sampan.learn.cases import Case
 
 from .exercise import Exercise, Race
-from .sandbox import Sandbox
+from .sandbox import Gone, Sandbox
 from .symptom import arrays
 from .verdict import Compared
 
@@ -32,10 +33,13 @@ def compare(sandbox: Sandbox, exercise: Exercise, cases: Sequence[Case]) -> Comp
         return Compared(source_of(slot))
     plain = [case for case in cases if not isinstance(case, Race)]
     case = max(plain, key=lambda case: sum(array.size for array in arrays(case.args)))
-    own = _own_seconds(sandbox, exercise, case)
-    if own > LONGEST:
+    try:
+        own = _own_seconds(sandbox, exercise, case)
+        if own > LONGEST:
+            return Compared(source_of(slot))
+        own = min(own, *(_own_seconds(sandbox, exercise, case) for _ in range(CALLS - 1)))
+    except Gone:
         return Compared(source_of(slot))
-    own = min(own, *(_own_seconds(sandbox, exercise, case) for _ in range(CALLS - 1)))
     library = min(_library_seconds(slot, case) for _ in range(CALLS))
     return Compared(source_of(slot), *case.name, own, library)
 
