@@ -21,8 +21,8 @@ from .corpora import load_corpus
 from .download import Progress, fetch, print_progress
 from .graphs import GraphSet, load_graph
 from .interactions import Ratings, load_ratings
-from .labelled_texts import LabelledTexts, Texts, load_texts
-from .recordings import load_recordings
+from .labelled_texts import LABELLED, LabelledTexts, Texts, load_texts
+from .recordings import RECORDINGS, load_recordings
 
 # fmt: off
 __all__ = [
@@ -31,6 +31,17 @@ __all__ = [
     "load_ratings", "load_recordings", "load_text", "load_texts", "point_clouds",
 ]
 # fmt: on
+
+
+# The function of this module that loads what a reader reads.
+LOADERS = (
+    dict.fromkeys(("idx", "npz", "scikit-learn"), "load")
+    | {"text": "load_text", "ratings": "load_ratings"}
+    | dict.fromkeys(LABELLED, "load_texts")
+    | dict.fromkeys(RECORDINGS, "load_recordings")
+    | dict.fromkeys(graphs.MADE, "load_graph")
+    | {"voxels": "point_clouds.load_shapes", "meshes": "point_clouds.load_meshes"}
+)
 
 
 class Split(Dataset):
@@ -125,15 +136,7 @@ def load(
         raise ValueError(f"version: expected {card(name).version}, that of {name} here, got {version!r}")
     known, layout, arrays = _arrays(name, download, progress)
     if "train_images" not in arrays:
-        others = {
-            "text": "load_text",
-            "ratings": "load_ratings",
-            "voxels": "point_clouds.load_shapes",
-            "meshes": "point_clouds.load_meshes",
-            "digit-recordings": "load_recordings",
-            "mandarin-recordings": "load_recordings",
-        } | dict.fromkeys(graphs.MADE, "load_graph")
-        way = others.get(layout.reader, "load_texts")
+        way = LOADERS[layout.reader]
         raise ValueError(f"load: expected a set of images, got {name!r}, which {way}({name!r}) reads")
     return Bundle(known, layout, *(_split(known, layout, arrays, part) for part in ("train", "test")))
 

@@ -39,9 +39,14 @@ class Prediction:
 
 
 @functools.cache
+def _courses() -> list[Any]:
+    return [point.load() for point in entry_points(group=GROUP)]
+
+
+@functools.cache
 def installed() -> tuple[dict[str, Lesson], dict[str, Prediction]]:
     """Every lesson by its slot and every question by its name, of all courses on this machine."""
-    courses = [point.load() for point in entry_points(group=GROUP)]
+    courses = _courses()
     lessons = {lesson.slot: lesson for course in courses for lesson in course.LESSONS}
     return lessons, {question.name: question for course in courses for question in course.PREDICTIONS}
 
@@ -60,7 +65,7 @@ def prediction(name: str) -> Prediction:
 
 def hint_for(found: Difference, case: Case) -> Text:
     """The hint for a wrong answer; a course may choose it by the kind of mistake."""
-    courses = [point.load() for point in entry_points(group=GROUP)]
+    courses = _courses()
     hint: Text = courses[0].hint(found, case) if courses else case.hint
     return hint
 

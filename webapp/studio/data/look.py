@@ -19,27 +19,11 @@ from PIL import Image
 from sampan import datasets
 from sampan.datasets import point_clouds
 from sampan.datasets.card_file import Card
+from sampan.graph import Graph
 
 Block = dict[str, Any]
-PICTURES, ROWS, TEXTS, SOUNDS, MOST_LETTERS = 24, 8, 6, 6, 240
+PICTURES, ROWS, TEXTS, SOUNDS, SHAPES, MOST_LETTERS = 24, 8, 6, 6, 6, 240
 MOST_BARS = 24
-LOADERS = {
-    "idx": "load",
-    "npz": "load",
-    "scikit-learn": "load",
-    "text": "load_text",
-    "labelled-table": "load_texts",
-    "labelled-lines": "load_texts",
-    "ratings": "load_ratings",
-    "digit-recordings": "load_recordings",
-    "mandarin-recordings": "load_recordings",
-    "voxels": "point_clouds.load_shapes",
-    "meshes": "point_clouds.load_meshes",
-    "citations": "load_graph",
-    "dblp": "load_graph",
-    "triples": "load_graph",
-    "trust": "load_graph",
-}
 
 
 def cards() -> list[dict[str, Any]]:
@@ -60,19 +44,19 @@ def _card(card: Card, present: bool) -> dict[str, Any]:
         "bytes": layout.bytes,
         "classes": list(card.classes),
         "present": present,
-        "line": f'sampan.datasets.{LOADERS[layout.reader]}("{card.name}")',
+        "line": f'sampan.datasets.{datasets.LOADERS[layout.reader]}("{card.name}")',
     }
 
 
 def look(name: str) -> list[Block]:
     """The blocks of a data set that is on this machine. Raises what its loader raises."""
     card = datasets.card(name)
-    return LOOKS[LOADERS[card.layouts[0].reader]](card)
+    return LOOKS[datasets.LOADERS[card.layouts[0].reader]](card)
 
 
 def _images(card: Card) -> list[Block]:
     part = datasets.load(card.name).train
-    chosen = range(0, len(part), max(1, len(part) // PICTURES))[:PICTURES]
+    chosen = _spread(len(part), PICTURES)
     items = [(part.images[i], card.classes[part.labels[i]]) for i in chosen]
     scale = 255 / card.scale
     pictures = [
@@ -87,7 +71,7 @@ def _text(card: Card) -> list[Block]:
 
 def _texts(card: Card) -> list[Block]:
     part = datasets.load_texts(card.name).train
-    chosen = range(0, len(part), max(1, len(part) // TEXTS))[:TEXTS]
+    chosen = _spread(len(part), TEXTS)
     items = [
         {"text": part.texts[i][:MOST_LETTERS], "label": str(card.classes[part.labels[i]])} for i in chosen
     ]
@@ -100,7 +84,7 @@ def _texts(card: Card) -> list[Block]:
 
 def _recordings(card: Card) -> list[Block]:
     found = datasets.load_recordings(card.name)
-    chosen = range(0, len(found.train), max(1, len(found.train) // SOUNDS))[:SOUNDS]
+    chosen = _spread(len(found.train), SOUNDS)
     items = []
     for recording in (found.train[i] for i in chosen):
         kind = "audio/mpeg" if recording.name.endswith(".mp3") else "audio/wav"
@@ -124,15 +108,14 @@ def _recordings(card: Card) -> list[Block]:
 def _graph(card: Card) -> list[Block]:
     found = datasets.load_graph(card.name)
     graph = found.graph
-    sizes = [("", graph.num_nodes, graph.num_edges)] if isinstance(graph.num_nodes, int) else []
     blocks = []
-    if sizes:
-        sources = np.asarray(graph.edges)[:, 0] if hasattr(graph, "edges") else np.zeros(0, np.int64)
+    rows = [[kind or "", f"{len(names):,}", ", ".join(names[:4])] for kind, names in found.names.items()]
+    rows.append(["", f"{graph.num_nodes:,} / {graph.num_edges:,}", ""])
+    if isinstance(graph, Graph):  # a graph with types has edges of several kinds
+        sources = np.asarray(graph.edges)[:, 0]
         blocks.append(_histogram("degrees", np.bincount(sources, minlength=graph.num_nodes)))
     if len(found.labels):
         blocks.append(_bars("classes", _counts(found.labels[found.labels >= 0], card.classes)))
-    rows = [[kind or "", f"{len(names):,}", ", ".join(names[:4])] for kind, names in found.names.items()]
-    rows += [["", f"{nodes:,} / {edges:,}", ""] for _, nodes, edges in sizes]
     return [{"kind": "table", "head": "graph", "rows": rows}, *blocks]
 
 
@@ -152,7 +135,7 @@ def _ratings(card: Card) -> list[Block]:
 
 def _shapes(card: Card) -> list[Block]:
     shapes = point_clouds.load_shapes(card.name)
-    chosen = range(0, len(shapes.labels), max(1, len(shapes.labels) // 6))[:6]
+    chosen = _spread(len(shapes.labels), SHAPES)
     items = [
         {
             "points": _projected(np.argwhere(shapes.grids[i])),
@@ -168,7 +151,9 @@ def _shapes(card: Card) -> list[Block]:
 
 def _meshes(card: Card) -> list[Block]:
     meshes = point_clouds.load_meshes(card.name)
-    items = [{"points": _projected(mesh.vertices), "label": name} for name, mesh in list(meshes.items())[:6]]
+    items = [
+        {"points": _projected(mesh.vertices), "label": name} for name, mesh in list(meshes.items())[:SHAPES]
+    ]
     return [{"kind": "points", "items": items}]
 
 
@@ -182,6 +167,11 @@ LOOKS: dict[str, Callable[[Card], list[Block]]] = {
     "point_clouds.load_shapes": _shapes,
     "point_clouds.load_meshes": _meshes,
 }
+
+
+def _spread(count: int, most: int) -> range:
+    """At most so many of the places 0 to count - 1, evenly."""
+    return range(0, count, max(1, count // most))[:most]
 
 
 def _png(image: np.ndarray) -> str:
