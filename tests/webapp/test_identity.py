@@ -46,12 +46,12 @@ def test_before_the_login_there_is_nobody() -> None:
 def test_roles_come_from_the_groups_of_the_hub(groups: list[str], admin: bool, roles: set[str]) -> None:
     visitor = SimpleNamespace(hub_user={"name": "ada", "groups": groups, "admin": admin})
     user = identity.of_request(visitor)
-    assert user == User("ada", frozenset(roles), frozenset(groups))  # type: ignore[arg-type]
+    assert user == User("ada", frozenset(roles), frozenset(groups))  # type: ignore[arg-type]  # a table of cases
     assert user.teaches == bool({"teacher", "admin"} & roles)
     assert user.admin == admin
 
 
 def test_the_groups_of_a_class_give_the_roles() -> None:
     for role in ("learner", "teacher"):
-        model = {"name": "ada", "groups": [identity.group("7b", role)]}  # type: ignore[arg-type]
+        model = {"name": "ada", "groups": [identity.group("7b", role)]}  # type: ignore[arg-type]  # a table of cases
         assert identity.of_hub(model).roles == {role}

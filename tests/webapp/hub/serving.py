@@ -76,7 +76,7 @@ class Visitor:
                 return None
             return reply if reply.ok and reply.url == f"{self.url}/user/{name}/studio" else None
 
-        return wait_for(opened, START_S)  # type: ignore[no-any-return]
+        return wait_for(opened, START_S)  # type: ignore[no-any-return]  # `wait_for` is not typed
 
 
 @dataclass
@@ -146,7 +146,7 @@ class ClassHub:
                     return process
             return None
 
-        return wait_for(found, START_S)  # type: ignore[no-any-return]
+        return wait_for(found, START_S)  # type: ignore[no-any-return]  # `wait_for` is not typed
 
     def _account(self, process: psutil.Process) -> str:
         uid = process.uids().real

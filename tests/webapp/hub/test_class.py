@@ -110,7 +110,7 @@ def graded(ask: Ask, who: str, learner: str = "") -> dict[str, Any]:
         ).json()
         return next((one for one in told["submissions"] if one["graded"]), None)
 
-    return wait_for(found, 120)  # type: ignore[no-any-return]
+    return wait_for(found, 120)  # type: ignore[no-any-return]  # `wait_for` is not typed
 
 
 # ---- the learner's path
@@ -153,7 +153,7 @@ def test_the_teacher_sees_marks_under_real_names(hub: ClassHub, ask: Ask) -> Non
 def test_a_page_that_computes_has_a_kernel_behind_the_proxy(hub: ClassHub, ada: Visitor) -> None:
     reply = ada.get("/user/ada/studio/page/tape")
     assert reply.ok and '"baseUrl": "/user/ada/"' in reply.text, reply.text[:3000]
-    assert "unsafe-inline" not in re.search(r"script-src[^;]*", reply.headers["Content-Security-Policy"])[0]  # type: ignore[index]
+    assert "unsafe-inline" not in re.search(r"script-src[^;]*", reply.headers["Content-Security-Policy"])[0]  # type: ignore[index]  # a policy without it fails here
     kernels = ada.get("/user/ada/api/kernels").json()
     assert [kernel["name"] for kernel in kernels] == ["sampan"]
     upgrade = {
