@@ -28,6 +28,17 @@ from benchmarks.machine import processor  # noqa: E402
 from benchmarks.rows import Row, all_rows  # noqa: E402
 
 THREADS = 2
+# The tables of the modules, in the order of the file: scripts of this folder with peers of their own.
+MODULES = (
+    "sparse",
+    "embedding",
+    "graph_sampling",
+    "graph_messages",
+    "graph_updates",
+    "speech_features",
+    "speech_decoding",
+    "speech_models",
+)
 SHOWN_FROM = 16  # MiB: a smaller peak is within the allocator's granularity
 LIMIT_FROM = 1e-5  # seconds: below it the overhead of a call dominates, and the limit has no meaning
 IMPORT_GOAL = 1.2
@@ -294,7 +305,7 @@ def main(arguments: list[str]) -> int:
             peer.close()
     text = report(results, versions, options.rounds, load, rates)
     if not options.only:
-        for module in ("sparse", "embedding"):
+        for module in MODULES:
             text += module_table(module, options.paddle, options.rounds)
     write(options.out, text)
     print(f"wrote {options.out}")

@@ -2,6 +2,7 @@
 size."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from sampan.speech import AudioClassifier, Wav2Vec2Processor
 from tests.models.made_mandarin import made_features
 from tests.models.test_speech_mandarin import SMALL
 
+DEEP = replace(SMALL, encoder={**SMALL.encoder, "num_layers": 2})
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def run(tmp_path_factory):
     """(features, folder of a model after a few steps)."""
     file, folder = made_features(tmp_path_factory.mktemp("features")), tmp_path_factory.mktemp("run")
-    list(train(file, folder, 6, SMALL, 6))
+    list(train(file, folder, 6, DEEP, 6))
     return file, folder
 
 
@@ -45,7 +47,7 @@ def test_tuning_makes_zeros_and_learns(run):
 
 def test_the_command_writes_a_model_that_loads(run, tmp_path, monkeypatch, capsys):
     file, folder = run
-    monkeypatch.setattr(speech_compress, "MandarinRecipe", lambda: SMALL)
+    monkeypatch.setattr(speech_compress, "MandarinRecipe", lambda: DEEP)
     monkeypatch.setattr(speech_compress, "real_time_factor", lambda model: 0.5)
     out = tmp_path / "small"
     main(
@@ -65,15 +67,22 @@ def test_the_command_writes_a_model_that_loads(run, tmp_path, monkeypatch, capsy
     printed = capsys.readouterr().out
     model = AudioClassifier.from_pretrained(out)
     assert model.config["compute"] == "int8"
+    assert model.config["encoder"]["num_layers"] == 1
     assert model.config["encoder"]["hidden"] == 48  # three quarters of 64
     assert json.loads((out / "config.json").read_text())["vocab_size"] == model.config["vocab_size"]
     whole = (folder / "model.safetensors").stat().st_size
     assert (out / "model.int8").stat().st_size < whole / 4
     card = (out / "README.md").read_text()
-    for line in ("float32", "fewer channels, not tuned", "tuned, with zeros, float32", "int8"):
+    for line in (
+        "float32",
+        "1 block less, not tuned",
+        "fewer channels, not tuned",
+        "tuned, with zeros, float32",
+        "int8",
+    ):
         assert f"| {line} |" in card
         assert f"| {line} |" in printed
-    assert "75% of the feed-forward channels stay, and 60% of the entries" in card
+    assert "Blocks removed: 1. 75% of the feed-forward channels stay, and 60% of the entries" in card
     with pytest.raises(InvalidArgument, match=r"name: expected a model in float32, .* is compressed"):
         main([str(out), str(tmp_path / "again"), "--features", str(file.folder)])
 

@@ -32,6 +32,31 @@ def test_arpa_files_give_an_ngram(tmp_path: Path) -> None:
         NGram.load(tmp_path / "none.bin")
 
 
+@pytest.mark.parametrize("kind", ["probing", "trie"])
+def test_files_of_build_binary(kind: str) -> None:
+    """recorded/kenlm_*.bin: KenLM 0.3.0, `build_binary KIND kenlm.arpa kenlm_KIND.bin`."""
+    folder = Path(__file__).with_name("recorded")
+    path = folder / f"kenlm_{kind}.bin"
+    assert kenlm_file.is_binary(path) and not kenlm_file.is_binary(folder / "kenlm.arpa")
+    pytest.importorskip("kenlm", reason="kenlm is not installed")
+    theirs, ours = NGram.load(path), NGram.read(folder / "kenlm.arpa")
+    assert isinstance(theirs, KenLM) and theirs.order == ours.order == 3
+    for words in ([*"abca"], ["d"], [], ["a", "unheard", "b"], [*"ddcbabcd"]):
+        for start in (True, False):
+            np.testing.assert_allclose(
+                theirs.score(words, start), ours.score(words, start), rtol=1e-4, atol=1e-4
+            )
+
+
+@pytest.mark.parametrize("kept", [0, 60, 90, 300])
+def test_a_truncated_file_is_refused(tmp_path: Path, kept: int) -> None:
+    pytest.importorskip("kenlm", reason="kenlm is not installed")
+    path = tmp_path / "model.bin"
+    path.write_bytes(Path(__file__).with_name("recorded").joinpath("kenlm_trie.bin").read_bytes()[:kept])
+    with pytest.raises(ValueError, match=r"model.bin"):
+        NGram.load(path)
+
+
 def test_scores_are_those_of_ngram(tmp_path: Path) -> None:
     pytest.importorskip("kenlm", reason="kenlm is not installed")
     path = made_models.written(tmp_path, made_models.random_model([*"abcd"], 3, 1))

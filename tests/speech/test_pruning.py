@@ -8,7 +8,7 @@ import sampan as paddle
 from sampan import nn
 from sampan.engine.errors import InvalidArgument
 from sampan.speech import AudioClassifier
-from sampan.speech.pruning import Sparsity, fewer_channels
+from sampan.speech.pruning import Sparsity, fewer_channels, without_block
 from tests.speech.test_architectures import CONFORMER, RECURRENT
 
 
@@ -28,6 +28,30 @@ def test_channels_that_do_nothing_go_and_nothing_changes():
         fewer_channels(model, 33)
     with pytest.raises(InvalidArgument, match=r"model: expected a Conformer, got a network without"):
         fewer_channels(AudioClassifier.from_config(RECURRENT), 2)
+
+
+def test_a_block_that_does_nothing_goes_and_nothing_changes():
+    paddle.seed(0)
+    config = {**CONFORMER, "encoder": {**CONFORMER["encoder"], "num_layers": 3}}
+    model = AudioClassifier.from_config(config)
+    idle = model.model.encoder.blocks[1]
+    for name, value in idle.named_parameters():  # each part adds nothing, and the last norm is the identity
+        if name.split(".")[-2] in ("linear2", "out_proj", "pointwise2"):
+            value.data.zero_()
+    without = [without_block(model, removed) for removed in range(3)]
+    model.eval()
+    x = paddle.randn([1, 30, 8])
+    expected = model(input_features=x).logits.numpy()
+    for removed, made in enumerate(without):
+        made.eval()
+        assert made.config["encoder"]["num_layers"] == 2 and len(made.model.encoder.blocks) == 2
+        found = made(input_features=x).logits.numpy()
+        assert np.allclose(found, expected, atol=1e-3) == (removed == 1)
+    for removed in (-1, 3):
+        with pytest.raises(InvalidArgument, match=rf"removed: expected one of 3 blocks, .* got {removed}"):
+            without_block(model, removed)
+    with pytest.raises(InvalidArgument, match="and not the only one"):
+        without_block(AudioClassifier.from_config(CONFORMER), 0)
 
 
 def test_the_share_of_zeros_rises_by_the_schedule_and_stays():

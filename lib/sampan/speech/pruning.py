@@ -1,11 +1,13 @@
-"""Fewer parameters for a trained recogniser: channels that matter little go, then single entries.
+"""Fewer parameters for a trained recogniser: a block and channels that matter little go, then single entries.
 
-Removed channels make the network smaller, so that it computes less. Entries that are 0 make the file smaller
-alone (`packed.py`): a processor takes as long for them. Both cost accuracy that further training wins back.
+Removed blocks and channels make the network smaller, so that it computes less. Entries that are 0 make the
+file smaller alone (`packed.py`): a processor takes as long for them. Both cost accuracy that further training wins back.
 Sources: Li et al., Pruning Filters for Efficient ConvNets, 2017 (channels by norm); Han et al., Learning both
-Weights and Connections, 2015; Zhu and Gupta, To prune, or not to prune, 2017 (the schedule).
+Weights and Connections, 2015; Zhu and Gupta, To prune, or not to prune, 2017 (the schedule);
+Fan et al., Reducing Transformer Depth on Demand with Structured Dropout, 2020 (blocks).
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +18,28 @@ from ..engine.tensor import InvalidArgument, Tensor
 from .nn import FeedForward
 from .pretrained import AudioClassifier
 
-__all__ = ["Sparsity", "fewer_channels"]
+__all__ = ["Sparsity", "fewer_channels", "without_block"]
+BLOCK = re.compile(r"(.*encoder\.blocks\.)(\d+)(\..*)")
+
+
+def without_block(model: AudioClassifier, removed: int) -> AudioClassifier:
+    """A Conformer that lacks one block of `model`, by its number from 0. Raises InvalidArgument for a number
+    that no block has, and for the only block."""
+    count = model.config["encoder"]["num_layers"]
+    if count < 2 or not 0 <= removed < count:
+        raise InvalidArgument(f"removed: expected one of {count} blocks, and not the only one, got {removed}")
+    encoder = {**model.config["encoder"], "num_layers": count - 1}
+    made = AudioClassifier.from_config({**model.config, "encoder": encoder})
+    state = {}
+    for name, value in model.state_dict().items():
+        block = BLOCK.fullmatch(name)
+        if block and int(block[2]) >= removed:
+            if int(block[2]) == removed:
+                continue
+            name = f"{block[1]}{int(block[2]) - 1}{block[3]}"
+        state[name] = Tensor(value.data)
+    made.set_state_dict(state)
+    return made
 
 
 def _channels(layer: Any, count: int) -> torch.Tensor:
