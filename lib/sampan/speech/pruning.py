@@ -1,7 +1,8 @@
 """Fewer parameters for a trained recogniser: a block and channels that matter little go, then single entries.
 
 Removed blocks and channels make the network smaller, so that it computes less. Entries that are 0 make the
-file smaller alone (`packed.py`): a processor takes as long for them. Both cost accuracy that further training wins back.
+file smaller alone (`packed.py`): a processor takes as long for them. Both cost accuracy that further
+training wins back.
 Sources: Li et al., Pruning Filters for Efficient ConvNets, 2017 (channels by norm); Han et al., Learning both
 Weights and Connections, 2015; Zhu and Gupta, To prune, or not to prune, 2017 (the schedule);
 Fan et al., Reducing Transformer Depth on Demand with Structured Dropout, 2020 (blocks).
