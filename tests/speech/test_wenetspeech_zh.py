@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 import sampan as paddle
 from sampan.engine.errors import InvalidArgument
@@ -15,6 +16,7 @@ from sampan.speech import (
     PrefixBeam,
     StreamingRecognizer,
     Wav2Vec2Processor,
+    align,
     available_models,
     cer,
     find_model,
@@ -102,6 +104,67 @@ def test_silence_and_noise_give_no_text(shipped):
         assert len(read(shipped, rng.normal(0, level, 32000).astype("float32"))) <= 1
     texts, last = live(shipped, np.zeros(48000, np.float32))
     assert last == texts[-1].partial == texts[-1].final == ""
+
+
+@pytest.fixture(scope="module")
+def word(held_out, tmp_path_factory):
+    path = tmp_path_factory.mktemp("word") / "word.mp3"
+    path.write_bytes(held_out[0].bytes())
+    return read_sound(path, 16000)
+
+
+@pytest.mark.parametrize(
+    ("rate", "channels", "subtype"),
+    [(16000, 1, "PCM_16"), (16000, 2, "PCM_16"), (16000, 1, "PCM_24"), (16000, 2, "PCM_24"),
+     (44100, 1, "PCM_16"), (48000, 2, "FLOAT")],
+)  # fmt: skip  # one line would be a column of numbers
+def test_files_of_another_rate_depth_or_number_of_channels_are_read_as_the_same_words(
+    shipped, word, tmp_path, rate, channels, subtype
+):
+    sound = resample(word, 16000, rate) if rate != 16000 else word
+    sound = np.stack([np.asarray(sound)] * channels, 1)
+    soundfile.write(tmp_path / "word.wav", sound, rate, subtype=subtype)
+    assert read(shipped, tmp_path / "word.wav") == read(shipped, word) != ""
+
+
+def test_recordings_that_cannot_be_read_are_refused_in_words(shipped, tmp_path):
+    tone = (0.1 * np.sin(np.arange(16000) * 0.1)).astype(np.float32)
+    path = tmp_path / "x.wav"
+    soundfile.write(path, tone, 16000)
+    whole = path.read_bytes()
+    soundfile.write(path, tone[:0], 16000)
+    damaged = tone.copy()
+    damaged[77] = np.nan
+    for content, words in [
+        (whole[:20000], "is truncated: its header states 32000 bytes of samples, it has 19956"),
+        (whole[:30], "is truncated: it ends before its samples"),
+        (b"", "is empty, it has 0 bytes"),
+        (path.read_bytes(), r"expected \[samples\] or \[channels, samples\], got \[0\]"),
+        (b"hello", "is not a sound file"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(InvalidArgument, match=words):
+            read(shipped, path)
+    soundfile.write(path, damaged, 16000, subtype="FLOAT")
+    for sound in (path, damaged, np.full(16000, np.inf, np.float32)):
+        with pytest.raises(InvalidArgument, match="expected finite samples, got NaN or infinity"):
+            read(shipped, sound)
+    with pytest.raises(InvalidArgument, match="this model reads 16000 Hz, got 8000: resample the sound"):
+        shipped[0](tone, return_tensors="pd", sampling_rate=8000)
+    with pytest.raises(InvalidArgument, match="expected at least 7 frames, got 0"):
+        read(shipped, tone[:100])
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        read(shipped, tmp_path / "none.wav")
+
+
+def test_a_label_longer_than_the_recording_has_no_path(shipped):
+    logits, words = paddle.randn([3, 1, 217]), paddle.to_tensor([[1, 2, 3, 4, 1]], dtype="int32")
+    loss = paddle.nn.functional.ctc_loss(
+        logits, words, paddle.to_tensor([3]), paddle.to_tensor([5]), reduction="none"
+    )
+    assert loss.numpy().tolist() == [np.inf]
+    with pytest.raises(InvalidArgument, match="expected at least 5 frames for 5 ids, got 3"):
+        align(np.full((3, 217), -5.4, np.float32), [1, 2, 3, 4, 1])
 
 
 def test_a_stream_has_the_numbers_of_the_whole_in_chunks(shipped):
