@@ -124,7 +124,7 @@ def test_language_switch(page: Any, studio_url: str) -> None:
     page.goto(f"{studio_url}studio")
     assert page.locator("html").get_attribute("lang") == "zh-Hans"
     page.get_by_role("button", name="English").click()
-    page.get_by_role("link", name="Courses", exact=True).wait_for()
+    page.get_by_role("link", name="Home", exact=True).wait_for()
 
 
 def switch_theme(page: Any, expected: str) -> None:
@@ -159,9 +159,12 @@ def test_forms_work_without_scripts(new_page: Callable[..., Any], studio_url: st
     page.get_by_role("button", name="Switch between light and dark").click()
     page.wait_for_url("**/studio")
     assert page.locator("html").get_attribute("data-theme") == "dark"
+    page.locator(".sp-nav summary").filter(has_text="Learn").click()
+    page.get_by_role("link", name="Courses Notebooks").click()
+    page.wait_for_url("**/studio/courses")
 
 
-def test_by_keyboard(page: Any, studio_url: str) -> None:
+def test_by_keyboard(page: Any, studio_url: str, axe: Any) -> None:
     page.goto(f"{studio_url}studio")
     page.keyboard.press("Tab")
     focused = "document.activeElement.textContent.trim()"
@@ -172,6 +175,17 @@ def test_by_keyboard(page: Any, studio_url: str) -> None:
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
     ring = page.evaluate("getComputedStyle(document.activeElement).boxShadow")
     assert ring != "none"
+
+    header = page.locator(".sp-header").bounding_box()
+    assert header["height"] < 70  # one row
+    page.locator(".sp-nav summary").filter(has_text="Play").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Train Watch").wait_for()
+    assert axe(page) == []
+    page.keyboard.press("Tab")
+    assert page.evaluate(focused).startswith("Train")
+    page.keyboard.press("Escape")
+    assert page.evaluate(focused) == "Play" and page.locator("details[data-menu][open]").count() == 0
 
 
 def test_workbench_asks_nobody_else(page: Any, studio_url: str, screenshot: Any) -> None:

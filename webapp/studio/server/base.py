@@ -23,6 +23,8 @@ from studio.compute.provisioner import NoSession
 from studio.paths import STATIC, STYLES, TEMPLATES
 from studio.trouble import Trouble, trouble
 
+from . import navigation
+
 # No 'unsafe-*': these pages carry no inline script and no inline style.
 STRICT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -126,6 +128,7 @@ class StudioPage(JupyterHandler):
                 lab=url_path_join(self.base_url, "lab"),
                 voila_base=url_path_join(self.base_url, "voila/"),
                 nav_pages=self.settings["studio_pages"].listed(),
+                menus=navigation.menus(self) if self.current_user else [],
                 xsrf=self.xsrf_token.decode(),
                 signed_in=bool(self.current_user),
                 admin=self.user.admin,

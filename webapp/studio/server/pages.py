@@ -40,12 +40,13 @@ SIGN_OF_LIFE = "voila_heartbeat"  # in the text that Voilà sends every second w
 
 @dataclass(frozen=True)
 class Page:
-    """A listed page: `name` is its address, the rest is from its notebook's `sampan` metadata. microphone: whether the
-    browser may ask the visitor for it."""
+    """A listed page: `name` is its address, the rest is from its notebook's `sampan` metadata. plains: what it is for,
+    in a few words without terms. microphone: whether the browser may ask the visitor for it."""
 
     name: str
     titles: dict[str, str]
     summaries: dict[str, str]
+    plains: dict[str, str]
     microphone: bool = False
 
     def title(self, lang: str) -> str:
@@ -53,6 +54,9 @@ class Page:
 
     def summary(self, lang: str) -> str:
         return self.summaries[lang]
+
+    def plain(self, lang: str) -> str:
+        return self.plains[lang]
 
 
 class PageShelf:
@@ -70,11 +74,12 @@ class PageShelf:
         listed = {path: about for path, about in found.items() if about is not None}
         for path, about in sorted(listed.items(), key=lambda item: int(item[1].get("place", 0))):
             try:
-                titles = {"en": about["title"], "zh": about["title_zh"]}
-                summaries = {"en": about["summary"], "zh": about["summary_zh"]}
+                titles, summaries, plains = (
+                    {"en": about[key], "zh": about[f"{key}_zh"]} for key in ("title", "summary", "plain")
+                )
             except KeyError as error:
                 raise ValueError(f"page {path.name}: its metadata 'sampan' lacks {error}") from error
-            yield Page(path.stem, titles, summaries, bool(about.get("microphone", False)))
+            yield Page(path.stem, titles, summaries, plains, bool(about.get("microphone", False)))
 
     def listed(self) -> list[Page]:
         return list(self._pages.values())

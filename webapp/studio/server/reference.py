@@ -14,6 +14,8 @@ from .base import StudioPage
 class Reference(StudioPage, web.StaticFileHandler):
     """A file of the reference; if it has not been built, a page that says how to build it."""
 
+    section = "docs"
+
     @property
     def content_security_policy(self) -> str:
         # Sphinx's pages carry style attributes. The hash is that of their theme's one inline script, which reads whether

@@ -151,6 +151,22 @@ document.querySelectorAll("[data-queue]").forEach((place) => {
   });
 });
 
+// ---- menus --------------------------------------------------------------------------------------------
+
+// An open menu is closed by Escape, by a click beside it, and when the keyboard focus leaves it.
+const close = (left) => document.querySelectorAll("details[data-menu][open]").forEach((menu) => {
+  if (left(menu)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  close((menu) => {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    return true;
+  });
+});
+document.addEventListener("click", (event) => close((menu) => !menu.contains(event.target)));
+document.addEventListener("focusin", (event) => close((menu) => !menu.contains(event.target)));
+
 // ---- theme, buttons, address --------------------------------------------------------------------------
 
 const isDark = () => {
