@@ -9,8 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image, ImageDraw
 
+from studio import digit_reader
+from studio.views.train import drawing
 from tests.webapp.cells import write_cells
 from tests.webapp.running import Studio
 
@@ -95,6 +99,50 @@ def test_a_chinese_heading_is_not_broken_inside_a_word(new_page: Callable[..., A
         return found;
     }""")
     assert set(last_of_lines) <= {"，"}
+
+
+# A seven, and a hook that leans: the second is sheared when it is prepared.
+DRAWINGS = (
+    [(0.3, 0.2), (0.7, 0.2), (0.48, 0.82)],
+    [(0.75, 0.15), (0.45, 0.45), (0.3, 0.8), (0.6, 0.85), (0.65, 0.6)],
+)
+
+
+def test_a_digit_is_read_on_home_as_the_pages_prepare_it(page: Any, studio_url: str) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{studio_url}studio")
+    page.locator("[data-digit][data-best='3']").wait_for()  # the drawing at rest
+    assert page.locator("canvas[data-drawn]").count() == 6
+    box = page.locator(".tr-pad canvas").bounding_box()
+    first, *rest = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in DRAWINGS[0]]
+    page.mouse.move(*first)
+    page.mouse.down()
+    for corner in rest:
+        page.mouse.move(*corner, steps=8)
+    page.mouse.up()
+    page.locator("[data-digit][data-best='7']").wait_for()
+    page.get_by_text("The network reads a 7").wait_for()
+
+    network = digit_reader.load()
+    for strokes in DRAWINGS:  # the same numbers as in Python, for the same ink
+        image = Image.new("L", (140, 140))
+        points = [(140 * x, 140 * y) for x, y in strokes]
+        ImageDraw.Draw(image).line(points, fill=255, width=11, joint="curve")
+        seen, shares = page.evaluate(
+            """async ([bytes, network]) => {
+                const part = document.querySelector("[data-digit]");
+                const reader = await import(part.dataset.reader);
+                const numbers = reader.likeUciDigits(Uint8Array.from(bytes), 140);
+                return [Array.from(numbers), reader.probabilities(reader.unpack(network), Array.from(numbers))];
+            }""",
+            [list(image.tobytes()), network],
+        )
+        expected = drawing.like_uci_digits(drawing.from_bytes(image.tobytes(), 140))
+        assert np.abs(np.array(seen) - expected.reshape(-1)).max() <= 1 / 16 + 1e-6
+        assert np.abs(np.array(seen) - expected.reshape(-1)).mean() < 0.005
+        logits = digit_reader.logits(network, np.array([seen], np.float32))[0]
+        softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+        assert np.abs(np.array(shares) - softmax).max() < 1e-4
 
 
 def test_no_dead_links(page: Any, studio_url: str) -> None:

@@ -18,7 +18,13 @@ STYLES = (
         "styles/verdicts.css",
         "styles/grading.css",
     ),
-    *("styles/sessions.css", "styles/places.css", "styles/windows.css", "styles/widgets.css"),
+    *(
+        "styles/sessions.css",
+        "styles/places.css",
+        "styles/home.css",
+        "styles/windows.css",
+        "styles/widgets.css",
+    ),
 )
 
 

@@ -62,7 +62,7 @@ def add_routes(server: Any) -> None:
     shelf = Shelf(state_folder(home_folder) / "looks")
 
     routes: list[tuple[Any, ...]] = [
-        ("", home.Home, {"course": course, **running}),
+        ("", home.Home, {"course": course, "attempts": shared["attempts"], **running}),
         ("/health", home.Health),
         ("/preferences", home.Preferences),
         ("/courses", courses.Courses, shared),

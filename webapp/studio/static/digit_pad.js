@@ -1,6 +1,7 @@
 // A pad to draw a digit on with mouse, pen or finger. Strokes are kept as points and painted in the theme's ink;
 // Python gets `pixels`: side x side bytes, 255 is ink, at most every 150 ms while drawing and once
-// at the end of a stroke; {clear: true} is sent when the pad is cleared. `picture` (the same format) is shown on the pad when Python sets it.
+// at the end of a stroke; {clear: true} is sent when the pad is cleared. `picture` (the same format) is shown on the pad when
+// Python sets it; `strokes`, lists of points [x, y] in 0..1, are drawn as if by hand. The visitor's first stroke replaces both.
 
 const SCREEN = 560; // the canvas's own pixels: twice its size on the page
 const PEN = 42;
@@ -55,6 +56,7 @@ function render({ model, el }) {
   const smallContext = small.getContext("2d", { willReadFrequently: true });
   let strokes = [];
   let shown = null; // a picture from Python, as a canvas
+  let given = false; // whether the strokes are not the visitor's
   let current = null;
   let lastSent = 0;
   let timer = 0;
@@ -114,7 +116,7 @@ function render({ model, el }) {
     if (event.button !== 0) return;
     event.preventDefault();
     canvas.setPointerCapture(event.pointerId);
-    if (shown) { shown = null; strokes = []; }
+    if (shown || given) { shown = null; strokes = []; given = false; model.send({ drawn: true }); }
     current = [at(event)];
     strokes.push(current);
     redraw();
@@ -136,6 +138,7 @@ function render({ model, el }) {
   clear.addEventListener("click", () => {
     strokes = [];
     shown = current = null;
+    given = false;
     clearTimeout(timer);
     timer = 0;
     redraw();
@@ -155,19 +158,32 @@ function render({ model, el }) {
     redraw();
   }
 
+  function draw() {
+    const lines = model.get("strokes") ?? [];
+    if (!lines.length || current) return;
+    strokes = lines.map((line) => line.map(([x, y]) => [x * SCREEN, y * SCREEN]));
+    shown = null;
+    given = true;
+    redraw();
+    sendSoon();
+  }
+
   const theme = new MutationObserver(redraw);
   theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", redraw);
   model.on("change:picture", show);
+  model.on("change:strokes", draw);
   model.on("change:label change:hint change:clear_label", words);
   words();
   show();
+  draw();
   return () => {
     theme.disconnect();
     dark.removeEventListener("change", redraw);
     clearTimeout(timer);
     model.off("change:picture", show);
+    model.off("change:strokes", draw);
     model.off("change:label change:hint change:clear_label", words);
   };
 }
