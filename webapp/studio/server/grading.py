@@ -7,11 +7,8 @@ import os
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from tornado import web
@@ -21,86 +18,13 @@ from studio.course import Course
 from studio.environment import clean_environment
 from studio.gradebook import book, classroom, outcomes, report, run, table
 from studio.gradebook.classroom import Classroom, Submission
-from studio.gradebook.commands import duration
-from studio.gradebook.handout import hand_out
-from studio.gradebook.intake import Taken, take_in
 from studio.gradebook.outcomes import Outcome
 from studio.gradebook.submissions import Unreadable, read
 
 from .base import STRICT_POLICY, StudioPage
+from .grading_base import Desk, GradingPage
+from .grading_release import Release, TakeIn
 from .untrusted import POLICY, notebook_page
-
-MOST_UPLOADED = 256 << 20  # bytes of one zip file
-T = TypeVar("T")
-
-
-@dataclass
-class Desk:
-    """Shared by the pages: the course, the runs that this server has started, and the result of the last intake."""
-
-    home: Path
-    course: Course
-    begun: dict[str, Process] = field(default_factory=dict)
-    taken: dict[str, Taken] = field(default_factory=dict)
-    tables: dict[tuple[str, str], tuple[Any, table.Table]] = field(default_factory=dict)
-
-
-class GradingPage(StudioPage):
-    """Only for teachers: the user of a personal Studio is one."""
-
-    section = "grading"
-
-    def initialize(self, desk: Desk) -> None:
-        self.desk = desk
-
-    async def prepare(self, *args: Any, **kwargs: Any) -> None:
-        await super().prepare(*args, **kwargs)
-        name = self.settings.get("studio_class")  # in the grading service of a class
-        teaches = self.user.teaches if name is None else self.user.teaches_in(name)
-        if self.current_user and not teaches:
-            raise web.HTTPError(403)
-
-    def find(self, name: str) -> Classroom:
-        folder = classroom.classes(self.desk.home).get(name)
-        if folder is None:
-            raise web.HTTPError(404, f"no class named {name!r}")
-        return self.tried(lambda: Classroom(folder, self.desk.course.folder))
-
-    def tried(self, work: Callable[[], T]) -> T:
-        """The result of `work`; the visitor sees the message of its ValueError."""
-        try:
-            return work()
-        except ValueError as error:
-            raise web.HTTPError(409, str(error), reason=_one_line(str(error))) from error
-
-    async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.to_thread(self.tried, lambda: work(*arguments))
-
-    def to_class(self, name: str, assignment: str = "") -> None:
-        query = f"?assignment={quote(assignment)}" if assignment else ""
-        self.redirect(self.address("grading", quote(name)) + query, status=303)
-
-    def run_of(self, room: Classroom) -> dict[str, Any]:
-        """What grading_run.html shows."""
-        found, begun = run.state(room), self.desk.begun.get(room.name)
-        starting = (
-            begun is not None and begun.returncode is None and (found is None or found.pid != begun.pid)
-        )
-        failed = begun is not None and begun.returncode == 2 and (found is None or found.pid != begun.pid)
-        words = (room.private / "run.log").read_text("utf-8", "replace") if failed else ""
-        return {
-            **{"room": room, "run": found, "starting": starting, "said": words.strip()[-500:]},
-            **{"clock": duration, "day": _day, "place": self.request.path},
-        }
-
-
-def _day(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
-
-
-def _one_line(text: str) -> str:
-    """Converted for a status line, which must be Latin-1 without line ends."""
-    return " ".join(text.split())[:300].encode("latin-1", "replace").decode("latin-1")
 
 
 class Classes(GradingPage):
@@ -150,34 +74,6 @@ class ClassPage(GradingPage):
         if known is None or progress is None or known[0] != progress:
             known = self.desk.tables[room.name, assignment] = (progress, table.table(room, assignment))
         return known[1]
-
-
-class Release(GradingPage):
-    """Hands course notebooks out as an assignment."""
-
-    @web.authenticated
-    async def post(self, name: str) -> None:
-        room, assignment = self.find(name), self.get_body_argument("assignment", "").strip()
-        lessons = [self.desk.course.lesson(lesson_id) for lesson_id in self.get_body_arguments("lesson")]
-        paths = [lesson.source for lesson in lessons if lesson is not None]
-        await self.in_thread(hand_out, room, assignment, paths, self.language)
-        self.to_class(name, assignment)
-
-
-class TakeIn(GradingPage):
-    """A zip file of submissions."""
-
-    @web.authenticated
-    async def post(self, name: str) -> None:
-        room, assignment = self.find(name), self.get_body_argument("assignment")
-        files = self.request.files.get("file", [])
-        if len(files) != 1 or len(files[0].body) > MOST_UPLOADED:
-            raise web.HTTPError(400, f"expected one zip file of at most {MOST_UPLOADED >> 20} MB")
-        with tempfile.NamedTemporaryFile(suffix=".zip") as zipped:
-            zipped.write(files[0].body)
-            zipped.flush()
-            self.desk.taken[name] = await self.in_thread(take_in, room, assignment, Path(zipped.name))
-        self.to_class(name, assignment)
 
 
 class RunPage(GradingPage):
