@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 from asyncio.subprocess import DEVNULL, Process
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,15 @@ from urllib.parse import quote
 
 from tornado import web
 
-from studio import i18n
 from studio.course import Course
 from studio.environment import clean_environment
-from studio.gradebook import book, classroom, outcomes, report, run, table
-from studio.gradebook.classroom import Classroom, Submission
-from studio.gradebook.outcomes import Outcome
-from studio.gradebook.submissions import Unreadable, read
+from studio.gradebook import book, classroom, run, table
+from studio.gradebook.classroom import Classroom
 
-from .base import STRICT_POLICY, StudioPage
+from .base import StudioPage
 from .grading_base import Desk, GradingPage
 from .grading_release import Release, TakeIn
-from .untrusted import POLICY, notebook_page
+from .grading_work import Alike, WorkNotebook, WorkPage
 
 
 class Classes(GradingPage):
@@ -135,91 +131,6 @@ class Marks(GradingPage):
 def _csv(room: Classroom) -> str:
     with book.opened(room) as gradebook:
         return book.as_csv(book.marks(gradebook))
-
-
-class WorkPage(GradingPage):
-    """A learner's submission and its verdicts."""
-
-    @property
-    def content_security_policy(self) -> str:
-        return f"{STRICT_POLICY}; frame-src 'self'"  # the notebook below, fully sandboxed
-
-    def submission(self, room: Classroom, assignment: str, notebook: str, student: str) -> Submission:
-        found = Submission(student, assignment, notebook)
-        if found not in room.submissions():
-            raise web.HTTPError(404, f"nothing was handed in as {found.name}")
-        return found
-
-    @web.authenticated
-    async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
-        room = self.find(name)
-        submission = self.submission(room, assignment, notebook, student)
-        outcome = await self.in_thread(_outcome, room, submission)
-        self.show(
-            "grading_verdict.html" if self.get_query_argument("part", "") else "grading_work.html",
-            **self.run_of(room),
-            submission=submission,
-            checked=room.instructor(assignment, notebook) is not None,
-            outcome=outcome,
-        )
-
-
-def _outcome(room: Classroom, submission: Submission) -> Outcome | None:
-    with book.opened(room) as gradebook:
-        return outcomes.load(gradebook, submission)
-
-
-class WorkNotebook(WorkPage):
-    """The notebook itself, without active content, for the frame on the page above."""
-
-    @property
-    def content_security_policy(self) -> str:
-        return POLICY
-
-    @web.authenticated
-    async def get(self, name: str, assignment: str, notebook: str, student: str) -> None:
-        room = self.find(name)
-        submission = self.submission(room, assignment, notebook, student)
-        html = await _sanitised(room, submission)
-        kind = "plain" if html is None else "html"
-        self.set_header("Content-Type", f"text/{kind}; charset=utf-8")
-        self.finish(i18n.t("grading.unreadable", self.language) if html is None else html)
-
-
-async def _sanitised(room: Classroom, submission: Submission) -> str | None:
-    """The notebook as HTML; None when it cannot be read. A copy is made, so that no link is followed."""
-    try:
-        content = await asyncio.to_thread(read, room.root, room.path(submission))
-        with tempfile.TemporaryDirectory(prefix="sampan-shown-") as folder:
-            copy = Path(folder) / "submission.ipynb"
-            copy.write_bytes(content)
-            return await notebook_page(copy)
-    except (OSError, ValueError, RecursionError, Unreadable):
-        return None
-
-
-class Alike(GradingPage):
-    """Which submissions are alike; with `?first=&second=`, two of them side by side."""
-
-    @web.authenticated
-    async def get(self, name: str, assignment: str, notebook: str) -> None:
-        room = self.find(name)
-        names = [self.get_query_argument(which, "") for which in ("first", "second")]
-        if any(names) and not set(names) <= set(room.students()):
-            raise web.HTTPError(404, f"no such learners: {names}")
-        try:
-            found = await report.ask(room, assignment, notebook, *filter(None, names))
-        except ValueError as error:
-            raise web.HTTPError(409, str(error)) from error
-        template = "grading_pair.html" if any(names) else "grading_alike.html"
-        self.show(
-            template,
-            room=room,
-            place=self.request.path,
-            assignment=assignment,
-            notebook=notebook,
-            found=found,
-        )
 
 
 def routes(home: Path, course: Course) -> list[tuple[Any, ...]]:
