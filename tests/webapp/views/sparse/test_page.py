@@ -260,12 +260,17 @@ def test_figures_as_people_read_them() -> None:
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_the_curve_says_where_the_two_cross(lang: str) -> None:
     rows = [
-        Row(d, 1, Side(d * 1e-2, int(1e6 * d), 1, 1), Side(1e-3, 400_000, 1, 1))
+        Row(d, 1, Side(d * 1e-2, int(1e6 * d), int(2e6 * d), 1), Side(1e-3, 400_000, 400_000, 1))
         for d in (0.001, 0.01, 0.1, 1.0)
     ]
     figure, said = show.curve(rows, lang)
     assert "10\u00a0%" in said and "40\u00a0%" in said  # 1e-2 d = 1e-3, 1e6 d = 4e5
+    assert i18n.t("sparse.crossing.kept", lang, share="20\u00a0%") in said  # 2e6 d = 4e5
     drawn = json.loads(figure)
+    axis = drawn["layout"]["yaxis"]
+    assert axis["ticktext"] == ["10 µs", "100 µs", "1 ms", "10 ms"]
+    assert axis["tickvals"] == pytest.approx([1e-5, 1e-4, 1e-3, 1e-2])
+    assert "ticktext" not in drawn["layout"]["yaxis2"]  # bytes
     assert {trace["name"] for trace in drawn["data"]} == {
         i18n.t(f"sparse.curve.{k}", lang) for k in ("sparse", "dense")
     }

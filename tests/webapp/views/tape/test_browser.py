@@ -75,6 +75,20 @@ def test_walk_forward_and_backward(
     page.locator(".tp-picture").focus()
     page.keyboard.press("Home")
     tape.at(0)
+    # the numbers of a parameter: read, changed, and as they were
+    page.locator(".tp-chooser select").select_option(label="x [4, 3]")
+    page.locator(".tp-cells").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert re.fullmatch(r"x\[1, 0\] = -?[\d.]+", page.locator(".tp-readout").inner_text())
+    assert tape.t("walk.later") in page.locator(".tp-tables").inner_text()  # the gradient
+    tape.press("walk.change")
+    page.get_by_label("x[1, 0] =", exact=False).fill("25")
+    assert axe(page) == []
+    tape.press("walk.set")
+    page.wait_for_selector('.tp-cells span:text-is("25")')
+    tape.press("walk.own")
+    page.wait_for_function("!document.querySelector('.tp-changes').innerText.includes('changed')")
     tape.press("walk.play")
     tape.at(2)
     tape.press("walk.pause")

@@ -219,6 +219,6 @@ def test_an_error_is_on_the_page_in_its_language_with_the_original_folded_up(
     assert i18n.t("tape.error.not_a_result", "zh", came="int") in page.status.value
     assert page.walk.data is before
 
-    monkeypatch.setitem(tape.MODELS, "mlp", lambda: 1 / 0)
+    monkeypatch.setitem(tape.MODELS, "mlp", lambda given: 1 / 0)
     page.program.value = "mlp"
     assert "ZeroDivisionError" in page.status.value and "<details>" in page.status.value

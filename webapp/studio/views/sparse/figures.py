@@ -4,6 +4,7 @@ HTML."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -214,6 +215,11 @@ def curve(rows: Sequence[Row], lang: str) -> tuple[str, str]:
         for unit in ("seconds", "bytes")
     }
     found = [at for at in where.values() if at is not None]
+    kept = [[float(getattr(row, kind).kept) for row in both] for kind in ("sparse", "dense")]
+    where["kept"] = crossing(table["density"], *kept)
+    drawn.update_yaxes(
+        _seconds_axis(table["sparse seconds"] + table["dense seconds"]), selector={"anchor": "x"}
+    )
     for note, at in zip(drawn.layout.annotations, found, strict=True):
         note.text = words("curve.pays", lang, share=share(at))
     drawn.update_layout(
@@ -236,6 +242,17 @@ def curve(rows: Sequence[Row], lang: str) -> tuple[str, str]:
         trace["line"]["color"] = LINES[trace["name"]]
         trace["name"] = words(f"curve.{trace['name']}", lang)
     return json.dumps(figure), " ".join(said)
+
+
+def _seconds_axis(seconds: Sequence[float]) -> dict[str, Any]:
+    """Ticks of a logarithmic axis at powers of ten, with units: 10 µs, 1 ms."""
+    decades = range(math.floor(math.log10(min(seconds))), math.ceil(math.log10(max(seconds))) + 1)
+    units = {0: "s", -3: "ms", -6: "µs", -9: "ns"}
+    texts = []
+    for decade in decades:
+        unit = min(max(3 * (decade // 3), -9), 0)
+        texts.append(f"{10.0 ** (decade - unit):g} {units[unit]}")
+    return {"tickmode": "array", "tickvals": [10.0**decade for decade in decades], "ticktext": texts}
 
 
 # --- shapes ---------------------------------------------------------------------------------------------------

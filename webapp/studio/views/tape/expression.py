@@ -11,7 +11,7 @@ import ast
 import difflib
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -57,8 +57,9 @@ def vocabulary() -> dict[str, Callable[..., Any]]:
     return found
 
 
-def evaluate(text: str) -> tuple[Any, dict[str, Any]]:
-    """(the value of the last line, the parameters by name). Raises ExpressionError."""
+def evaluate(text: str, given: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    """(the value of the last line, the parameters by name). given: other numbers, as arrays, for some of the
+    parameters. Raises ExpressionError."""
     if not text.strip():
         raise ExpressionError("empty")
     if len(text) > LONGEST:
@@ -67,7 +68,7 @@ def evaluate(text: str) -> tuple[Any, dict[str, Any]]:
         lines = ast.parse(text.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError("syntax", line=getattr(error, "lineno", 0) or 0) from error
-    walk = _Walk()
+    walk = _Walk(given or {}, lines)
     try:
         for line in lines[:-1]:
             walk.assign(line)
@@ -82,9 +83,12 @@ def evaluate(text: str) -> tuple[Any, dict[str, Any]]:
 class _Walk:
     """One evaluation of the lines, with the names that they assign."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Mapping[str, Any], lines: list[ast.stmt]) -> None:
         self.names: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}
+        self._given = given
+        targets = [(line.targets[0], line) for line in lines if isinstance(line, ast.Assign)]
+        self._last = {target.id: line for target, line in targets if isinstance(target, ast.Name)}
 
     def assign(self, line: ast.stmt) -> None:
         if not (
@@ -96,6 +100,8 @@ class _Walk:
         made = isinstance(line.value, ast.Call) and isinstance(line.value.func, ast.Name)
         # `made` says it is a Name.
         if made and line.value.func.id in MAKERS and value.data.is_floating_point():  # type: ignore[attr-defined]
+            if name in self._given and line is self._last[name]:  # of two with one name, the later is shown
+                value.set_value(self._given[name])
             value.stop_gradient = False
             self.parameters[name] = value
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import ipywidgets as widgets
+import numpy as np
+from numpy.typing import NDArray
 
 from studio.i18n import t
 from studio.paths import STATIC
@@ -18,6 +20,7 @@ from studio.paths import STATIC
 from ..common import figures, visitor
 from ..common.widgets import TapeWalk, put_up
 from .expression import ExpressionError, evaluate
+from .numbers import drawn_again
 from .walk import Walk
 
 EXAMPLES = {
@@ -30,23 +33,25 @@ SEED = 7
 DIGITS = 4  # images in the batch of a network
 SENTENCE = "a sampan is a small boat"
 
+LARGEST_EDIT = 64  # numbers of a parameter that a visitor can write
 Made = tuple[Any, Mapping[str, Any]]
+Given = Mapping[str, Any]  # other numbers for some of the parameters, as arrays
 
 
-def mlp() -> Made:
+def mlp(given: Given) -> Made:
     """A network with one hidden layer and its loss, on real digits."""
     import sampan
 
-    return _on_digits(sampan.models.MLP(64, hidden=(16,), num_classes=10))
+    return _on_digits(sampan.models.MLP(64, hidden=(16,), num_classes=10), given)
 
 
-def lenet() -> Made:
+def lenet(given: Given) -> Made:
     import sampan
 
-    return _on_digits(sampan.models.LeNet(image_size=8))
+    return _on_digits(sampan.models.LeNet(image_size=8), given)
 
 
-def gpt() -> Made:
+def gpt(given: Given) -> Made:
     """One block of a small GPT and its loss: which letter comes next?"""
     import sampan
 
@@ -55,20 +60,29 @@ def gpt() -> Made:
     network = sampan.models.GPT(
         vocab_size=len(letters), context=32, num_layers=1, num_heads=2, width=16, dropout=0.0
     )
-    return network.loss(ids[:, :-1], ids[:, 1:]), dict(network.named_parameters())
+    parameters = _with(network, given)
+    return network.loss(ids[:, :-1], ids[:, 1:]), parameters
 
 
-def _on_digits(network: Any) -> Made:
+def _with(network: Any, given: Given) -> dict[str, Any]:
+    """Its parameters, after some got other numbers."""
+    parameters = dict(network.named_parameters())
+    for name, numbers in given.items():
+        parameters[name].set_value(numbers)
+    return parameters
+
+
+def _on_digits(network: Any, given: Given) -> Made:
     import sampan
 
     digits = sampan.datasets.load("digits").test
     pictures, labels = zip(*(digits[i] for i in range(DIGITS)), strict=True)
+    parameters = _with(network, given)
     outputs = network(sampan.to_tensor(list(pictures)))
-    loss = sampan.nn.functional.cross_entropy(outputs, sampan.to_tensor(list(labels)))
-    return loss, dict(network.named_parameters())
+    return sampan.nn.functional.cross_entropy(outputs, sampan.to_tensor(list(labels))), parameters
 
 
-MODELS: dict[str, Callable[[], Made]] = {"mlp": mlp, "lenet": lenet, "gpt": gpt}
+MODELS: dict[str, Callable[[Given], Made]] = {"mlp": mlp, "lenet": lenet, "gpt": gpt}
 
 
 class TapePage:
@@ -87,8 +101,13 @@ class TapePage:
         self.run = widgets.Button(description=self._t("run"), button_style="primary", disabled=True)
         self.status = widgets.HTML(figures.notice(self._t("loading")))
         self.walk = TapeWalk(words={word: self._t(f"walk.{word}") for word in WORDS})
+        self._ran = ("", "")  # the program of the walk that is shown, and its text
+        self._given: dict[str, Any] = {}  # the visitor's numbers for its parameters
+        self._draws = 0
+        self.made: Walk | None = None
         self.program.observe(self._chosen, "value")
         self.run.on_click(lambda _: self.start())
+        self.walk.on_msg(lambda _, content, __: self.change(content))
         for field, name in ((self.program, "program"), (self.text, "text")):
             field.add_class("tp-field")
             field.add_class(f"tp-field-{name}")
@@ -106,12 +125,39 @@ class TapePage:
         self.root.add_class("tp-page")
 
     def start(self) -> None:
-        """Runs the chosen program and shows its walk, or its error."""
-        if not self.ready.is_set():
+        """Runs the chosen program with its own numbers and shows its walk, or its error."""
+        if self.ready.is_set():
+            self._show((self.program.value, self.text.value), {})
+
+    def change(self, content: dict[str, Any]) -> None:
+        """Runs the program of the walk again with other numbers of a parameter: {"name", "numbers": [...]} in row-major
+        order, null for one that stays, {"name", "random": true} or {"name", "own": true}, the program's own."""
+        tensor = self.made.leaves.get(content.get("name", "")) if self.made is not None else None
+        if tensor is None:
             return
-        name = self.program.value
+        name, given = content["name"], dict(self._given)
+        if content.get("own"):
+            given.pop(name, None)
+        elif content.get("random"):
+            self._draws += 1
+            given[name] = drawn_again(tensor.numpy(), self._draws)
+        else:
+            numbers = written(content.get("numbers"), tensor.numpy())
+            if numbers is None:
+                self.status.value = figures.notice(self._t("error.numbers", name=name), bad=True)
+                return
+            given[name] = numbers
+        self._show(self._ran, given)
+
+    def _show(self, program: tuple[str, str], given: dict[str, Any]) -> None:
+        import sampan
+
+        name, text = program
+        sampan.seed(SEED)
         try:
-            made = Walk(MODELS.get(name, self._evaluated), self.lang)
+            made = Walk(
+                lambda: MODELS[name](given) if name in MODELS else self._evaluated(text, given), self.lang
+            )
         except ExpressionError as error:
             self._explain(error)
         except Exception as error:  # show it on the page: the visitor does not see the kernel's log
@@ -120,12 +166,17 @@ class TapePage:
                 self._t("error.unexpected"), bad=True, detail=detail, lang=self.lang
             )
         else:
+            keep = program == self._ran
+            self._ran, self._given, self.made = program, given, made
             self.status.value = figures.notice(self._summary(made))
             self.walk.data = {
                 "boxes": made.boxes,
                 "lines": made.lines,
                 "steps": made.steps,
                 "sources": made.sources,
+                "changed": sorted(given),
+                "keep": keep,
+                "most": LARGEST_EDIT,
             }
 
     def load_library(self) -> None:
@@ -151,11 +202,10 @@ class TapePage:
             )
             raise
 
-    def _evaluated(self) -> Made:
+    def _evaluated(self, text: str, given: Given) -> Made:
         import sampan
 
-        sampan.seed(SEED)
-        result, parameters = evaluate(self.text.value)
+        result, parameters = evaluate(text, given)
         if not isinstance(result, sampan.Tensor):
             raise ExpressionError("not_a_result", came=type(result).__name__)
         if result.node is None:
@@ -190,9 +240,24 @@ class TapePage:
         return t(f"tape.{key}", self.lang, **values)
 
 
+def written(numbers: Any, before: NDArray[Any]) -> NDArray[Any] | None:
+    """A parameter's numbers with those that a visitor wrote, None where one stays; None for too many, too few, or one
+    that is not finite."""
+    if not isinstance(numbers, list) or len(numbers) != before.size or before.size > LARGEST_EDIT:
+        return None
+    if not all(number is None or isinstance(number, (int, float)) for number in numbers):
+        return None
+    mixed = [old if new is None else new for new, old in zip(numbers, before.ravel().tolist(), strict=True)]
+    with np.errstate(over="ignore"):  # it becomes infinite, which is refused
+        made = np.array(mixed, np.float64).astype(before.dtype).reshape(before.shape)
+    return made if np.isfinite(made).all() else None
+
+
 WORDS = (
     *("picture", "steps", "first", "previous", "play", "pause", "next", "last", "forward", "backward"),
     *("position", "details", "source", "nothing", "keys", "rest", "legend_parameter", "legend_now", "legend_value", "legend_gradient"),
+    *("numbers", "this_step", "value", "gradient", "later", "unknown", "scale", "sample", "number_keys", "change", "set", "keep"),
+    *("random", "own", "changed"),
 )  # fmt: skip
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from studio.i18n import t
 
 from ..common.figures import duration_short
+from .numbers import Table, Watch, of
 
-COLUMN, LAYER = 158, 74  # pixels between neighbours
+COLUMN, LAYER = 158, 98  # pixels between neighbours
 Row = tuple[str, str]
 
 
@@ -24,23 +25,31 @@ class Walk:
     """`run` is called once, under a trace, and returns (result, names of parameters). Then one backward from the
     result.
 
-    boxes: [{id, x, y, kind, title, shape, forward, backward}], where the last two are the steps after which the
-    value and the gradient are known. lines: [[from box, to box, [x, y, x, y, ...]]]. steps: [{phase, box, title,
+    boxes: [{id, x, y, kind, title, name, shape, forward, backward, value, gradient}]: `forward` and `backward` are the
+    steps after which the value and the gradient are known, `value` and `gradient` samples of their numbers (numbers.py)
+    or None; `name` is that of a parameter in `leaves`. leaves: parameter -> its Tensor. lines: [[from box, to box, [x, y, x, y, ...]]]. steps: [{phase, box, title,
     rows, source}].
     sources: operator -> {file, parts: [[text, kind]]}. totals: {forward, backward} -> {bytes, flops, seconds, steps}.
     """
 
     def __init__(self, run: Callable[[], tuple[Any, Mapping[str, Any]]], lang: str) -> None:
         import sampan
+        from sampan.engine.apply import observed_by
         from sampan.visual.tape import layout
 
         self.lang = lang
-        with sampan.trace() as seen:
+        with sampan.trace() as seen, observed_by(watch := Watch(seen)):
             result, parameters = run()
+        self.leaves = dict(parameters)
         self._names = {id(tensor): name for name, tensor in parameters.items()}
         self._layout = layout(result, seen)
-        with sampan.trace() as back:
+        with sampan.trace() as back, observed_by(back_watch := Watch(back)):
             result.backward(sampan.ones_like(result), retain_graph=True)
+        at = {id(record): place for place, record in enumerate(seen)}
+        self._values = {
+            node: watch.values.get(at[id(record)], []) for node, record in self._layout.spent.items()
+        }
+        self._gradients = back_watch.gradients
         self._back = {record.sequence: record for record in back if record.backward}
         self._ids = {key: number for number, key in enumerate([*self._layout.nodes, *self._layout.leaves])}
         made = sorted(
@@ -144,10 +153,19 @@ class Walk:
             "y": y,
             "kind": "parameter" if leaf else "result" if key is result.node else "operator",
             "title": self._title(key),
+            "name": self._names.get(id(key), "") if leaf else "",
             "shape": _shape(shape[0]) if shape else "",
+            "value": of(key) if leaf else self._sampled(self._values, key),
+            "gradient": of(key.grad) if leaf else self._sampled(self._gradients, key),
             "forward": -1 if leaf else self._forward_at[key.edges[0] if key.index is not None else key],
             "backward": self._gradient_at(key),
         }
+
+    def _sampled(self, tables: Mapping[Any, list[Table | None]], key: Any) -> Table | None:
+        """Of an operator, or of one of its outputs."""
+        found = tables.get(key if key.index is None else key.edges[0], [])
+        place = key.index or 0
+        return found[place] if place < len(found) else None
 
     def _gradient_at(self, key: Any) -> int:
         """The step after which the gradient of this value is complete: the last of the steps that add to it."""
