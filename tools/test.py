@@ -125,31 +125,37 @@ def alone() -> Result:
 
 
 def notebooks() -> Result:
-    """One after the other: each trains in as many threads as there are cores, and a cell has 300 seconds."""
+    """Two at a time, each in one process: a cell has 300 seconds."""
     found = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
     if not found:
         return Result(failed=1, broken=["notebooks: there is none"])
     # --nbval-current-env: the kernel is this environment's, whatever kernelspecs the machine has installed.
-    return pytest("notebooks", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found)
+    return pytest(
+        "notebooks", *beside(), "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found
+    )
 
 
 def course() -> Result:
-    return pytest("course", "-m", "course", "tests/notebooks")
+    return pytest("course", *beside("load"), "-m", "course", "tests/notebooks")
 
 
 def browser() -> Result:
-    """One after the other: in two processes the tests of pages that are left found places still taken, now and then."""
+    """Two files at a time. Those that wait for places to be given back follow, one after the other: beside another
+    browser they found places still taken, now and then."""
     reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
-    return pytest("browser", "-m", "browser", *marked("browser"))
+    result = pytest("browser", *beside(), "-m", "browser and not alone", *marked("browser"))
+    result.add(pytest("browser", "-m", "browser and alone", *marked("browser")))
+    return result
 
 
-def beside() -> tuple[str, ...]:
-    """pytest's options for tests that may run side by side: each file in one process, in the order of the files."""
+def beside(dist: str = "loadfile") -> tuple[str, ...]:
+    """pytest's options for tests that may run side by side: by default each file in one process, in the order of the
+    files."""
     if WORKERS == 1:
         return ()
-    return "-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1"
+    return "-n", str(WORKERS), "--dist", dist, "--no-loadscope-reorder", "--max-worker-restart", "1"
 
 
 def marked(mark: str) -> list[str]:
