@@ -87,8 +87,8 @@ def logits(network: dict[str, Any], pictures: Array) -> Array:
     for number, layer in enumerate(network["layers"]):
         weight = layer["weight"]
         entries = np.frombuffer(base64.b64decode(weight["int8"]), np.int8).reshape(weight["shape"])
-        x = (np.maximum(x, 0) if number else x) @ (entries * np.float32(weight["scale"]))
-        x = (x + np.asarray(layer["bias"], np.float32)).astype(np.float32)
+        product = (np.maximum(x, 0) if number else x) @ (entries * np.float32(weight["scale"]))
+        x = np.asarray(product + np.asarray(layer["bias"], np.float32), np.float32)
     return x
 
 

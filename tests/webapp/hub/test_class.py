@@ -150,7 +150,7 @@ def test_the_teacher_sees_marks_under_real_names(hub: ClassHub, ask: Ask) -> Non
     assert next(row for row in rows if ",bob,Müller,Bob," in row).endswith(",0.0,0.0,0.0,1.0")
 
 
-def test_a_page_that_computes_has_a_kernel_behind_the_proxy(hub: ClassHub, ada: Visitor) -> None:
+def test_a_page_that_computes_has_a_kernel_behind_the_proxy(hub: ClassHub, ada: Visitor, ask: Ask) -> None:
     reply = ada.get("/user/ada/studio/page/tape")
     assert reply.ok and '"baseUrl": "/user/ada/"' in reply.text, reply.text[:3000]
     assert "unsafe-inline" not in re.search(r"script-src[^;]*", reply.headers["Content-Security-Policy"])[0]  # type: ignore[index]  # a policy without it fails here
@@ -165,6 +165,28 @@ def test_a_page_that_computes_has_a_kernel_behind_the_proxy(hub: ClassHub, ada: 
         assert socket.status_code == 101
     with ada.get(address, headers={**upgrade, "Origin": "http://evil.example"}, stream=True) as socket:
         assert socket.status_code == 403
+    # Its place is one of the class's, which the service lends to all learners.
+    seen = {
+        who: ask(who, "POST", f"{SERVICE}/api/leases/leases", data='{"owner": null}').json()["leases"]
+        for who in ("ada", "bob", "tia")
+    }
+    assert [(one["ask"]["owner"], one["ask"]["title"]) for one in seen["ada"]] == [("ada", "tape")]
+    assert seen["tia"] == seen["ada"] and seen["ada"][0]["holder"]["pid"] > 0
+    assert [(one["ask"]["owner"], one["ask"]["title"], one["holder"]) for one in seen["bob"]] == [
+        ("·", "", None)
+    ]
+    told = ask(
+        "bob",
+        "POST",
+        f"{SERVICE}/api/leases/extend",
+        data=json.dumps({"lease": seen["ada"][0]["id"], "seconds": 60}),
+    )
+    assert told.json() == {
+        "error": "LookupError",
+        "words": f"there is no lease '{seen['ada'][0]['id']}' of bob",
+    }
+    page = ada.get("/user/ada/studio/sessions")
+    assert page.ok and "Tape" in page.text
 
 
 def test_nothing_that_was_handed_in_is_lost_when_the_service_is_killed(hub: ClassHub, ask: Ask) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from studio import identity
 from studio.environment import SLEEPING
 from studio.i18n import t
 
@@ -41,9 +42,12 @@ def limits_of(lease: Lease) -> Limits:
 
 
 def threads() -> int:
-    """Threads that a session computes with: SAMPAN_THREADS, else as the Studio itself was told, else all cores."""
+    """Threads that a session computes with: SAMPAN_THREADS, else as the Studio itself was told, else all cores; in a class a
+    place's share of them, because threads that wait for a busy core are slower than one thread."""
     told = os.environ.get("OMP_NUM_THREADS", "")
     cores = len(os.sched_getaffinity(0))
+    if identity.under_hub():
+        cores = max(1, cores // sum(device.kind == "cpu" for device in machine.this_machine().devices))
     return whole("SAMPAN_THREADS", least=1) or (int(told) if told.isdecimal() and int(told) else cores)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from sqlalchemy.engine import URL
 from studio.paths import state_folder, workspace
 
 from . import opening
+from .lease import Store
+from .remote import HttpStore
 from .settings import whole
 from .sql import SqlStore, open_store
 
@@ -26,9 +29,11 @@ def warm_kernels() -> bool:
     return whole("SAMPAN_WARM_KERNELS", least=0) != 0
 
 
-def store() -> SqlStore:
-    """The store that this process uses, opened at the first call."""
-    return _opened(opening.address(None))
+def store() -> Store:
+    """The store that this process uses, opened at the first call: that of the class for a learner's server under
+    JupyterHub, else the workspace's."""
+    service, token = os.environ.get("SAMPAN_CLASS_SERVICE", ""), os.environ.get("JUPYTERHUB_API_TOKEN", "")
+    return HttpStore(service, token) if service and token else _opened(opening.address(None))
 
 
 @cache

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
+
+if TYPE_CHECKING:
+    from .machine import Machine
 
 Kind = Literal["cpu", "gpu"]
 Purpose = Literal["grading", "page", "notebook", "job"]
@@ -122,9 +125,14 @@ class Impossible(Refused, ValueError):
 
 
 class Store(Protocol):
-    """The interface to leases and queue. Direct client: `sql.SqlStore`. Every call is one short transaction and
-    blocks: from the server always through `asyncio.to_thread`. Each first takes back the leases of processes that
-    are gone."""
+    """The interface to leases and queue: `sql.SqlStore` on a database, `remote.HttpStore` at the service of a class. Every
+    call is one short transaction and blocks: from the server always through `asyncio.to_thread`. Each first takes back
+    the leases of processes that are gone."""
+
+    @property
+    def machine(self) -> Machine:
+        """What there is to lease."""
+        ...
 
     def take(self, ask: Ask, ticket: str | None = None, holder: Holder | None = None) -> Lease | Place:
         """The lease if a device is free and the queue before you is empty, else the place in the queue. Call again
@@ -136,9 +144,10 @@ class Store(Protocol):
         ValueError) for what this machine can never grant."""
         ...
 
-    def bind(self, lease: str, holder: Holder) -> None:
+    def bind(self, lease: str, holder: Holder, by: Holder | None = None) -> None:
         """The process that now uses the lease (a restart binds again). LookupError: no such lease (it was taken
-        back); ValueError: another process uses it and still runs. A process may hand on a lease that it holds itself."""
+        back); ValueError: another process uses it and still runs. The process that asks, `by` (this one by default), may
+        hand on a lease that it holds itself."""
         ...
 
     def release(self, lease: str) -> None:

@@ -17,9 +17,8 @@ from typing import Any
 from studio import processes, runtime
 
 from . import jobs, machine, record
-from .lease import Lease
+from .lease import Lease, Store
 from .meter import Meter, Reading
-from .sql import SqlStore
 
 DAY_S = 86400.0
 _LEFT_S = 60.0  # a record this old without a lease is left over
@@ -50,7 +49,7 @@ class Session:
 class Sessions:
     """All sessions of this machine. `kernels` is the server's kernel manager, where there is a server."""
 
-    def __init__(self, store: SqlStore, state: Path, kernels: Any = None) -> None:
+    def __init__(self, store: Store, state: Path, kernels: Any = None) -> None:
         self.store = store
         self.state = state
         self.kernels = kernels

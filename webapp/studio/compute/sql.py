@@ -103,14 +103,14 @@ class SqlStore:
                 return self._grant(c, ask, id, holder, now)
         raise over
 
-    def bind(self, lease: str, holder: Holder) -> None:
+    def bind(self, lease: str, holder: Holder, by: Holder | None = None) -> None:
         with self._engine.begin() as c:
             row = c.execute(select(leases).where(leases.c.id == lease)).first()
             if row is None:
                 raise LookupError(f"there is no lease {lease!r}: it was taken back")
             before = _lease(row).holder
             # the last: a process may pass on its own lease
-            free = (None, holder, machines.holder(os.getpid()))
+            free = (None, holder, by or machines.holder(os.getpid()))
             if before not in free and machines.alive(before):
                 raise ValueError(f"the lease {lease!r} is used by process {before.pid}, which still runs")
             self._redeem(c, row, holder, self._clock())
@@ -144,6 +144,16 @@ class SqlStore:
             return _lease(c.execute(select(leases).where(leases.c.id == lease)).one())
 
     # What only looks
+
+    def owner(self, id: str) -> str | None:
+        """Whose lease or ticket this is; None if there is none. It takes nothing back: a lease whose process has just ended
+        can still be bound again."""
+        with self._reader.connect() as c:
+            for table in (leases, tickets):
+                row = c.execute(select(table.c.owner).where(table.c.id == id)).first()
+                if row is not None:
+                    return str(row.owner)
+        return None
 
     def leases(self, owner: str | None = None) -> list[Lease]:
         self._look()
@@ -182,6 +192,8 @@ class SqlStore:
         """The lease, else the place in the queue; the ticket is in the queue from then on."""
         waiting = self._waiting(c, now)
         mine = next((ticket for ticket in waiting if ticket.id == id), None)
+        if mine is not None and mine.ask.owner != ask.owner:
+            raise ValueError(f"the ticket {id!r} does not belong to {ask.owner!r}")
         if mine is None:
             waiting.append(mine := Ticket(id, ask, asked=now, seen=now))
         line = self._in_order(c, waiting, now)

@@ -37,7 +37,7 @@ from studio.paths import STATIC
 from studio.server import base, grading, home
 from studio.server.bodies import BoundedBodies
 
-from . import calls
+from . import calls, leases
 from .desk import ServiceDesk, people_of
 from .folder import ClassFolder
 
@@ -82,7 +82,10 @@ def application(desk: ServiceDesk, hub_auth: HubOAuth, prefix: str) -> web.Appli
         ("/health", home.Health),
         ("/(.*)", base.NotFound),
     ]
-    table = [(url_path_join(prefix, "api") + path, *rest) for path, *rest in calls.routes(desk)]
+    table = [
+        (url_path_join(prefix, "api") + path, *rest)
+        for path, *rest in [*calls.routes(desk), *leases.routes(desk)]
+    ]
     table += [(url_path_join(prefix, "studio") + path + "/?", *rest) for path, *rest in pages]
     table += [
         (url_path_join(prefix, "oauth_callback"), JupyterHubOAuthCallbackHandler, {"hub_auth": hub_auth}),

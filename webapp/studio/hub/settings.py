@@ -29,7 +29,9 @@ settings.configure(get_config(), settings.load({root!r}))
 PROXY_PID = "proxy.pid"
 DATABASE = "jupyterhub.sqlite"
 SHARED = (
-    *("PYTHONPATH", "SAMPAN_DATA", "SAMPAN_CPU_SLOTS", "SAMPAN_WARM_KERNELS"),
+    *("PYTHONPATH", "SAMPAN_DATA", "SAMPAN_WARM_KERNELS"),
+    *("SAMPAN_CPU_SLOTS", "SAMPAN_SIMULATED_GPUS", "SAMPAN_THREADS"),
+    *("SAMPAN_CPU_HOURS", "SAMPAN_GPU_HOURS", "SAMPAN_LONGEST_HOURS"),
     *("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"),
 )
 
@@ -81,6 +83,7 @@ def configure(c: Any, settings: Settings) -> None:
                 **_shared(settings.accounts),
                 "SAMPAN_HOME": str(folder.grading),
                 "SAMPAN_CLASS": folder.name,
+                "SAMPAN_CLASS_ACCOUNTS": settings.accounts,
             },
             "oauth_no_confirm": True,  # it belongs to the class as the pages of the Studio do
             "timeout": SERVICE_START_S,
