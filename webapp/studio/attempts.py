@@ -90,7 +90,7 @@ class Attempts:
     def _alone(self, lesson_id: str) -> FileLock:
         """Lock a history for one writer, in this Studio or another one, so that no update is lost."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / f".{lesson_id}.lock")
+        return FileLock(self._path(lesson_id).with_name(f".{_file(lesson_id)}.lock"))
 
     def _write(self, lesson_id: str, attempts: Sequence[Attempt], set_aside: bool) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,12 @@ class Attempts:
         write_atomically(self._path(lesson_id), json.dumps(told, ensure_ascii=False).encode())
 
     def _path(self, lesson_id: str) -> Path:
-        return self.folder / f"{lesson_id}.json"
+        return self.folder / f"{_file(lesson_id)}.json"
+
+
+def _file(lesson_id: str) -> str:
+    """Of an assignment's notebook, ASSIGNMENT/NOTEBOOK, too: no name of either has a tilde."""
+    return lesson_id.replace("/", "~")
 
 
 def _attempt(entry: dict[str, Any]) -> Attempt:

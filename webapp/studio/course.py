@@ -13,7 +13,9 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from .gradebook.classroom import COURSE
 from .grading import release, translation
 from .i18n import LANGUAGES
 
@@ -45,6 +47,23 @@ class Lesson:
     points: float
     slots: tuple[str, ...] = ()  # the places in the library that its exercises fill
     released: dict[str, Path] = field(default_factory=dict)
+    assignment: str = COURSE  # of a class: what it is handed in as, with the name of its file
+
+    @property
+    def notebook(self) -> str:
+        return self.copy.stem
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The parts of its address in the Studio."""
+        if self.assignment == COURSE:
+            return ("courses", self.id)
+        return ("assignments", quote(self.assignment), quote(self.notebook))
+
+    @property
+    def mark_id(self) -> str:
+        """For the ids of elements in a page."""
+        return re.sub(r"\W+", "-", self.id)
 
     def handed_out(self, lang: str) -> Any:
         """The notebook as learners get it, in a language. Raises `ValueError` if it cannot be made."""
@@ -69,8 +88,8 @@ class Lesson:
     def kept(self) -> list[KeptCopy]:
         """Former copies, archived, the latest first."""
         found = []
-        for path in self.copy.parent.glob(f"{self.id} *{self.copy.suffix}"):
-            dated = _DATED.fullmatch(path.stem.removeprefix(f"{self.id} "))
+        for path in self.copy.parent.glob(f"{self.notebook} *{self.copy.suffix}"):
+            dated = _DATED.fullmatch(path.stem.removeprefix(f"{self.notebook} "))
             if dated:
                 day, hour, minute, second, count = dated.groups(default="")
                 found.append(KeptCopy(path, f"{day} {hour}:{minute}:{second}{count}"))
@@ -87,9 +106,16 @@ class KeptCopy:
 
 class Course:
     """The notebooks in `folder`; the copies go to `workspace`/notebooks. A folder with the folders `en` and `zh` has
-    what is handed out in each language, not the instructor's versions."""
+    what is handed out in each language, not the instructor's versions.
 
-    def __init__(self, folder: Path, workspace: Path) -> None:
+    With another `assignment` than the course, `folder` has its notebooks as they are handed out; the copies go to
+    `workspace`/assignments/ASSIGNMENT, and a lesson's id is ASSIGNMENT/NOTEBOOK.
+    """
+
+    def __init__(self, folder: Path, workspace: Path, assignment: str = COURSE) -> None:
+        self.assignment = assignment
+        own = assignment != COURSE
+        self.copies = workspace / "assignments" / assignment if own else workspace / "notebooks"
         self.released = {lang: folder / lang for lang in LANGUAGES if (folder / lang).is_dir()}
         self.folder = self.released.get("en", folder)
         self.workspace = workspace
@@ -101,17 +127,18 @@ class Course:
         """All notebooks in the order of their names. For one that cannot be read, raises a ValueError that names it."""
         return [self._lesson(path) for path in sorted(self.folder.glob("*.ipynb"))]
 
-    def lesson(self, lesson_id: str) -> Lesson | None:
-        path = self.folder / f"{lesson_id}.ipynb"
+    def lesson(self, notebook: str) -> Lesson | None:
+        path = self.folder / f"{notebook}.ipynb"
         return self._lesson(path) if path.parent == self.folder and path.is_file() else None
 
     def _lesson(self, path: Path) -> Lesson:
         about = self._about(path)
-        copy = self.workspace / "notebooks" / path.name
+        copy = self.copies / path.name
+        own = self.assignment != COURSE
         title = str(about.get("title") or path.stem)
         summary = str(about.get("summary") or "")
         return Lesson(
-            id=path.stem,
+            id=f"{self.assignment}/{path.stem}" if own else path.stem,
             source=path,
             copy=copy,
             titles={"en": title, "zh": str(about.get("title_zh") or title)},
@@ -122,7 +149,10 @@ class Course:
             exercises=int(about["exercises"]),
             points=float(about["points"]),
             slots=about["slots"],
-            released={lang: folder / path.name for lang, folder in self.released.items()},
+            released=dict.fromkeys(LANGUAGES, path)
+            if own
+            else {lang: folder / path.name for lang, folder in self.released.items()},
+            assignment=self.assignment,
         )
 
     def _about(self, path: Path) -> dict[str, Any]:

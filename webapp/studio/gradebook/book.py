@@ -24,9 +24,10 @@ from filelock import FileLock
 from studio.environment import clean_environment
 from studio.grading.release import check_id
 
-from . import outcomes
-from .classroom import Classroom
+from . import lateness, outcomes
+from .classroom import Classroom, Submission
 from .outcomes import Outcome
+from .terms import FREE, Terms
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -147,8 +148,9 @@ def knows(gradebook: Gradebook, assignment: str, notebook: str) -> bool:
         return False
 
 
-def enter(gradebook: Gradebook, outcome: Outcome) -> None:
-    """The verdict and the marks of one notebook, in one transaction. A teacher's own marks are never touched.
+def enter(gradebook: Gradebook, outcome: Outcome, terms: Terms | None = None) -> None:
+    """The verdict and the marks of one notebook, in one transaction, with what `terms` take for lateness. A teacher's own
+    marks are never touched.
 
     A submission that could not be graded gets no points and is marked for manual grading. Raises `ValueError` when
     the gradebook has no cell for an exercise.
@@ -174,6 +176,27 @@ def enter(gradebook: Gradebook, outcome: Outcome) -> None:
             grade.auto_score = earned.get(cell, 0.0)
             grade.needs_manual_grade = bool(outcome.trouble) or grade.manual_score is not None
     outcomes.keep(gradebook, notebook, outcome)
+    if terms is not None:
+        lateness.charge(notebook, terms, outcome.submitted if outcome.stamped else 0.0)
+    gradebook.db.commit()
+
+
+def enter_by_hand(
+    gradebook: Gradebook, submission: Submission, submitted: float, terms: Terms | None = None
+) -> None:
+    """A notebook without hidden checks that was handed in: all its graded cells wait for a teacher's marks. No-op if this
+    hand-in is known."""
+    student = submission.student
+    gradebook.update_or_create_student(student)
+    with gradebook.db.no_autoflush:
+        row = gradebook.update_or_create_submission(submission.assignment, student)
+        notebook = _submitted(gradebook, row, submission.notebook)
+    when = datetime.fromtimestamp(submitted, UTC).replace(tzinfo=None)
+    if row.timestamp is None or row.timestamp < when or notebook.late_submission_penalty is None:
+        row.timestamp = max(when, row.timestamp or when)
+        for grade in notebook.grades:
+            grade.needs_manual_grade = True
+        lateness.charge(notebook, terms or FREE, submitted)
     gradebook.db.commit()
 
 

@@ -119,11 +119,12 @@ class Classroom:
         return folder / f"{submission.notebook}.ipynb"
 
     def instructor(self, assignment: str, notebook: str) -> Path | None:
-        """The instructor's version that has hidden checks: the class's own, else the course's. None: there is none."""
-        for folder in (self.folder("source", assignment), self.course):
-            if (folder / f"{notebook}.ipynb").is_file() and (folder / "checks" / f"{notebook}.py").is_file():
-                return folder / f"{notebook}.ipynb"
-        return None
+        """The instructor's version that has hidden checks: the class's own, else the course's. None: there is none, or the
+        class's own has no checks and is marked by hand."""
+        own = self.folder("source", assignment)
+        folder = own if (own / f"{notebook}.ipynb").is_file() else self.course
+        found = folder / f"{notebook}.ipynb"
+        return found if found.is_file() and (folder / "checks" / f"{notebook}.py").is_file() else None
 
     def unchecked(self) -> list[tuple[str, str]]:
         """(assignment, notebook) of submissions without hidden checks, which Sampan's grader does not grade."""

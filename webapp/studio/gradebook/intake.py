@@ -36,17 +36,19 @@ class Taken:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
-def take_in(classroom: Classroom, assignment: str, source: Path) -> Taken:
-    """Copies the notebooks of one assignment from a folder or a zip file. Raises `ValueError` if it is neither, is
-    broken, or has more than any class hands in; the class is then unchanged."""
+def take_in(classroom: Classroom, assignment: str, source: Path, received: float | None = None) -> Taken:
+    """Copies the notebooks of one assignment from a folder or a zip file. They count as handed in at `received` (seconds
+    since 1970; None: now). Raises `ValueError` if the source is neither, is broken, or has more than any class hands in; the
+    class is then unchanged."""
+    now = datetime.now(UTC) if received is None else datetime.fromtimestamp(received, UTC)
     known = set(classroom.assignments().get(assignment, ()))
     if not known:
         raise ValueError(f"the class {classroom.name} has no assignment {assignment!r}; hand it out first")
     if source.is_dir():
-        return _take(classroom, assignment, known, _of_folder(source))
+        return _take(classroom, assignment, known, _of_folder(source), now)
     try:
         with zipfile.ZipFile(source) as archive:
-            return _take(classroom, assignment, known, _of_zip(archive))
+            return _take(classroom, assignment, known, _of_zip(archive), now)
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise ValueError(f"{source.name} is not a readable zip file: {error}") from error
 
@@ -95,7 +97,9 @@ def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _take(classroom: Classroom, assignment: str, known: set[str], entries: Iterator[Entry]) -> Taken:
+def _take(
+    classroom: Classroom, assignment: str, known: set[str], entries: Iterator[Entry], now: datetime
+) -> Taken:
     taken, found, total = Taken(), dict[tuple[str, str], bytes](), 0
     for name, content in entries:
         if name.suffix != ".ipynb" or name.name.startswith("._") or SIDE.intersection(name.parts):
@@ -114,7 +118,6 @@ def _take(classroom: Classroom, assignment: str, known: set[str], entries: Itera
             total += len(found[whose])
             if total > MOST_UNPACKED:
                 raise ValueError(f"expected at most {MOST_UNPACKED >> 20} MB of submissions, got more")
-    now = datetime.now(UTC)
     for (student, notebook), content_ in sorted(found.items()):
         target = classroom.folder("submitted", assignment, student) / f"{notebook}.ipynb"
         if _write(classroom, target, content_):

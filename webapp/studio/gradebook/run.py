@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import dateutil.parser
@@ -30,7 +29,7 @@ from studio.grading import release
 from studio.grading.client import SERVICE, Grader, GradingError
 from studio.runtime import write_atomically
 
-from . import book, outcomes
+from . import book, lateness, outcomes, received, terms
 from .classroom import Classroom, Submission
 from .outcomes import Outcome
 from .submissions import Unreadable, mark, read
@@ -222,6 +221,19 @@ class _Grading:
                 if instructor is not None and not book.knows(self.gradebook, assignment, notebook):
                     book.know(self.classroom, assignment, notebook, release.release(release.read(instructor)))
         self.gradebook.db.expire_all()
+        lateness.adopt(self.gradebook, self.classroom)
+        self._enter_by_hand()
+
+    def _enter_by_hand(self) -> None:
+        """What nothing is graded in by us waits in the gradebook for the teacher's marks."""
+        by_hand, known = set(self.classroom.unchecked()), terms.load(self.classroom)
+        for one in self.classroom.submissions():
+            place = (one.assignment, one.notebook)
+            if place in by_hand and book.knows(self.gradebook, *place):
+                identity, _, trouble = self._content(one)
+                if not trouble:
+                    when, _ = handed_in(self.classroom, one, identity)
+                    book.enter_by_hand(self.gradebook, one, when, known.get(one.assignment))
 
     def _pending(self) -> list[Submission]:
         """The submissions to grade. Notebooks without hidden checks are not graded; the run names them."""
@@ -255,7 +267,7 @@ class _Grading:
             before = outcomes.load(self.gradebook, outcome.submission)
             if before is not None:
                 outcome = replace(outcome, attempt=before.attempt + 1)
-            book.enter(self.gradebook, outcome)
+            book.enter(self.gradebook, outcome, terms.load(self.classroom).get(outcome.assignment))
 
     # ---- one submission
 
@@ -272,7 +284,7 @@ class _Grading:
     async def _grade(self, submission: Submission, grader: Grader) -> Outcome:
         identity, content, trouble = await asyncio.to_thread(self._content, submission)
         path = self.classroom.path(submission)
-        submitted, stamped = handed_in(self.classroom, path)
+        submitted, stamped = handed_in(self.classroom, submission, identity)
         blank = Outcome(
             **asdict(submission),
             mark=identity,
@@ -346,9 +358,12 @@ class _Grading:
         self.report(self.run)
 
 
-def handed_in(classroom: Classroom, path: Path) -> tuple[float, bool]:
-    """When, in seconds since 1970: from nbgrader's timestamp.txt beside it, else the time of the last change; and
-    whether it was the former."""
+def handed_in(classroom: Classroom, submission: Submission, identity: str) -> tuple[float, bool]:
+    """When the content with the checksum `identity` was handed in, in seconds since 1970: as its learner sent it, else from
+    nbgrader's timestamp.txt beside it, else the time of the last change; and whether it was not the last of these."""
+    sent, path = received.received(classroom, submission, identity), classroom.path(submission)
+    if sent is not None:
+        return sent, True
     try:
         said = dateutil.parser.parse(read(classroom.root, path.with_name("timestamp.txt"))[:100].decode())
         return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp(), True

@@ -91,6 +91,7 @@ def solution_lines(source: str) -> list[str]:
 
 # Of a stub, in English and Chinese.
 WRITE_HERE = {"en": "# Your turn: write here.", "zh": "# 轮到你了：写在这里。"}
+WRITE_TEXT_HERE = {"en": "*Your turn: write here.*", "zh": "*轮到你了：写在这里。*"}
 WRITE_INSTEAD = {
     "en": "# Your turn: write here, instead of the line that raises.",
     "zh": "# 轮到你了：写在这里，替换下面抛出异常的语句。",
@@ -103,14 +104,18 @@ NOT_WRITTEN = {
 }  # fmt: skip
 
 
-def _stub(source: str, lang: str) -> str:
-    """The cell with a stub in place of each region: an exercise raises, any other cell gets a line to write on."""
+def _stub(source: str, lang: str, cell: Any) -> str:
+    """The cell with a stub in place of each region: an exercise raises, any other cell gets a line to write on. A cell that
+    nbgrader calls a solution is one as a whole where it has no regions."""
     found, lines = regions(source, BEGIN_SOLUTION, END_SOLUTION)
-    slot = slot_of(source)
+    code = cell.cell_type == "code"
+    slot = slot_of(source) if code else None
+    if not found and cell.metadata.get("nbgrader", {}).get("solution"):
+        return WRITE_HERE[lang] if code else WRITE_TEXT_HERE[lang]
     for start, stop in reversed(found):
         indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
         if slot is None:
-            stub = [f"{indent}{WRITE_HERE[lang]}"]
+            stub = [f"{indent}{WRITE_HERE[lang]}" if code else WRITE_TEXT_HERE[lang]]
         else:
             stub = [
                 f"{indent}{WRITE_INSTEAD[lang]}",
@@ -120,6 +125,20 @@ def _stub(source: str, lang: str) -> str:
             ]
         lines[start:stop] = stub
     return "\n".join(lines)
+
+
+# What nbgrader removes; it finds them anywhere in a line.
+_MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "BEGIN HIDDEN TESTS", "END HIDDEN TESTS", "BEGIN MARK SCHEME")
+
+
+def _no_other_marker(source: str) -> None:
+    """Raises `ValueError` for a marker in another form than ours: what it hides would be handed out."""
+    for line in source.split("\n"):
+        for marker in _MARKERS:
+            if marker in line:
+                raise ValueError(
+                    f"expected a line with nothing but '### {marker}', got {line.strip()!r:.100}"
+                )
 
 
 def _without_hidden(source: str) -> str:
@@ -145,8 +164,8 @@ def release(instructor: Any, lang: str = "en") -> Any:
         if "instructor" in cell.metadata.get("tags", []):
             continue
         try:
-            source = _without_hidden(cell.source)
-            source = _stub(source, lang) if cell.cell_type == "code" else source
+            source = _stub(_without_hidden(cell.source), lang, cell)
+            _no_other_marker(source)
         except ValueError as error:
             raise ValueError(f"cell {number}: {error}") from error
         if not source.strip():
@@ -169,9 +188,7 @@ def release(instructor: Any, lang: str = "en") -> Any:
 
 def leaks(instructor: Any, copy: Any) -> list[str]:
     """Lines of the instructor's solutions that can be read anywhere in the copy, metadata and outputs included."""
-    secret = {
-        line for cell in instructor.cells if cell.cell_type == "code" for line in solution_lines(cell.source)
-    }
+    secret = {line for cell in instructor.cells for line in solution_lines(cell.source)}
     text = "\n".join(_texts(copy))
     return sorted(line for line in secret if line in text)
 

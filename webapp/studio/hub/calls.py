@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import asdict
 from typing import Any
 
@@ -14,9 +15,12 @@ from jupyter_server.base.handlers import APIHandler
 from tornado import web
 
 from studio import identity
+from studio.gradebook.classroom import COURSE
+from studio.gradebook.received import NotTaken
 from studio.gradebook.submissions import MOST_BYTES
 from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
+from studio.i18n import LANGUAGES, t
 from studio.identity import User
 
 from . import receipts
@@ -53,6 +57,31 @@ class Call(APIHandler):
             raise web.HTTPError(404, f"no notebook {notebook!r} in an assignment {name!r}")
         return found
 
+    async def open_assignment(self, name: str, notebook: str) -> Assignment:
+        """One that the caller may see now: a hidden one is not there, and one that has not opened is refused."""
+        found = self.assignment(name, notebook)
+        if name != COURSE and not self.teaches:
+            state = await asyncio.to_thread(self.desk.board.state, self.user.name, found, time.time())
+            if state == "hidden":
+                raise web.HTTPError(404, f"no notebook {notebook!r} in an assignment {name!r}")
+            if state == "early":
+                raise NotTaken(state)
+        return found
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        if not isinstance(value, NotTaken):
+            super().log_exception(typ, value, tb)
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """What the terms do not allow is said in words."""
+        error = kwargs.get("exc_info", (None, None))[1]
+        if not isinstance(error, NotTaken):
+            super().write_error(status_code, **kwargs)
+            return
+        self.set_status(409)
+        words = [t(f"assignments.refused.{error.state}", lang) for lang in LANGUAGES]
+        self.finish({"error": error.state, "words": words})
+
     def content(self) -> bytes:
         if not 0 < len(self.request.body) <= MOST_BYTES:
             raise web.HTTPError(413, f"expected a notebook of at most {MOST_BYTES >> 20} MB")
@@ -70,7 +99,7 @@ class Check(Call):
 
     @web.authenticated
     async def post(self, name: str, notebook: str) -> None:
-        assignment, content = self.assignment(name, notebook), self.content()
+        assignment, content = await self.open_assignment(name, notebook), self.content()
         self.work = asyncio.ensure_future(self.desk.check(self.user.name, content, assignment))
         try:
             self.finish({"verdict": asdict(await self.work)})
@@ -93,15 +122,39 @@ class Submissions(Call):
 
 
 class HandIn(Call):
-    """Stores the notebook in the body and answers with a receipt; it is graded afterwards."""
+    """Stores the notebook in the body and answers with a receipt; it is graded afterwards. Whether it is late is decided by
+    the time at which the whole body has arrived here."""
 
     @web.authenticated
     async def post(self, name: str, notebook: str) -> None:
-        assignment, content = self.assignment(name, notebook), self.content()
-        receipt = await asyncio.to_thread(self.desk.hand_in, self.user.name, content, assignment)
+        arrived = time.time()
+        assignment, content = await self.open_assignment(name, notebook), self.content()
+        what = (self.user.name, content, assignment, arrived)
+        receipt = await asyncio.to_thread(self.desk.hand_in, *what)
         self.desk.wake()
         self.set_status(201)
         self.finish(asdict(receipt))
+
+
+class Assignments(Call):
+    """The assignments that the learner may see, and the announcements of the class."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        self.finish(await asyncio.to_thread(self.desk.board.told, self.user.name, time.time()))
+
+
+class Released(Call):
+    """The learners' copy of a notebook of an assignment."""
+
+    @web.authenticated
+    async def get(self, name: str, notebook: str) -> None:
+        place = await self.open_assignment(name, notebook)
+        found = await asyncio.to_thread(self.desk.board.released, self.user.name, place, time.time())
+        if found is None:
+            raise web.HTTPError(404, f"no notebook {notebook!r} in an assignment {name!r}")
+        self.set_header("Content-Type", "application/octet-stream")
+        self.finish(found)
 
 
 class Receipts(Call):
@@ -125,5 +178,7 @@ def routes(desk: ServiceDesk) -> list[tuple[Any, ...]]:
         (f"/check/{place}", Check, shared),
         ("/submissions", Submissions, shared),
         (f"/submissions/{place}", HandIn, shared),
+        ("/assignments", Assignments, shared),
+        (f"/assignments/{place}", Released, shared),
         ("/receipts", Receipts, shared),
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
@@ -16,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from studio.compute.sql import SqlStore
-from studio.gradebook import book, outcomes, run
+from studio.gradebook import book, outcomes, received, run
 from studio.gradebook.classroom import COURSE, Classroom, Submission
-from studio.gradebook.intake import accept
 from studio.gradebook.submissions import mark, read
 from studio.grading.checker import Assignment, LocalChecker
 from studio.grading.client import Grader
 from studio.grading.verdict import Verdict
 
 from . import receipts, roster
+from .board import Board
 from .folder import ClassFolder
 from .receipts import Receipt
 
@@ -44,6 +43,7 @@ class ServiceDesk:
         self.folder = folder
         folder.classroom.mkdir(parents=True, exist_ok=True)
         self.classroom = Classroom(folder.classroom, folder.course)
+        self.board = Board(self.classroom)
         self.store = store
         self.key = receipts.key(folder.grading / "receipt.key")
         self.workers = workers
@@ -92,12 +92,12 @@ class ServiceDesk:
 
     # ---- submissions
 
-    def hand_in(self, learner: str, content: bytes, assignment: Assignment) -> Receipt:
-        """Stores a submission. Blocks; `wake` then starts its grading."""
-        received = time.time()
-        accept(self.classroom, Submission(learner, *assignment), content, received)
-        receipt = receipts.issue(self.key, learner, *assignment, received, content)
-        log.info("%s handed in %s/%s: %s", learner, *assignment, receipt.sha256[:12])
+    def hand_in(self, learner: str, content: bytes, assignment: Assignment, arrived: float) -> Receipt:
+        """Stores a submission that `arrived` at that time. Raises `NotTaken` if the terms do not allow it. Blocks; `wake`
+        then starts its grading."""
+        made = received.take(self.classroom, Submission(learner, *assignment), content, arrived)
+        receipt = receipts.issue(self.key, learner, *assignment, arrived, content)
+        log.info("%s handed in %s/%s (%d): %s", learner, *assignment, made.number, receipt.sha256[:12])
         return receipt
 
     def wake(self) -> None:
@@ -113,7 +113,7 @@ class ServiceDesk:
         path = self.classroom.path(submission)
         content = read(self.classroom.root, path)
         graded = outcome is not None and outcome.mark == mark(content)
-        submitted, _ = run.handed_in(self.classroom, path)
+        submitted, _ = run.handed_in(self.classroom, submission, mark(content))
         return {
             "assignment": submission.assignment,
             "notebook": submission.notebook,

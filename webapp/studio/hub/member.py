@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ from studio.grading.verdict import Verdict, parse_verdict
 from .receipts import Receipt
 
 QUICK_S = 20.0
+BOARD_S = 5.0  # a page waits for the assignments at most so long
+FRESH_S = 15.0  # the assignments are asked for again after that
 # A check may wait for those of other learners before its own time begins.
 CHECK_S = 3 * TOTAL_LIMIT_S
 AWAY = (
@@ -62,6 +65,7 @@ class RemoteChecker:
 
     def __init__(self, member: Membership) -> None:
         self.member = member
+        self._board: tuple[float, dict[str, Any] | GradingError] | None = None
 
     async def ready(self) -> dict[str, str] | None:
         try:
@@ -81,7 +85,29 @@ class RemoteChecker:
 
     async def hand_in(self, notebook: bytes, assignment: Assignment) -> Receipt:
         """Returns once the service has stored it. Raises `GradingError`."""
-        return Receipt(**await self._ask("POST", _path("submissions", assignment), QUICK_S, notebook))
+        try:
+            return Receipt(**await self._ask("POST", _path("submissions", assignment), QUICK_S, notebook))
+        finally:
+            self._board = None
+
+    async def board(self) -> dict[str, Any]:
+        """The class's assignments for this learner, and its announcements, at most `FRESH_S` old. Raises `GradingError`."""
+        if self._board is None or time.monotonic() - self._board[0] > FRESH_S:
+            told: dict[str, Any] | GradingError
+            try:
+                told = await self._ask("GET", "assignments", BOARD_S)
+            except (
+                GradingError
+            ) as error:  # not asked again at once: a page that is refreshed would wait each time
+                told = error
+            self._board = time.monotonic(), told
+        if isinstance(self._board[1], GradingError):
+            raise self._board[1]
+        return self._board[1]
+
+    async def released(self, assignment: Assignment) -> bytes:
+        """The learners' copy of a notebook of an assignment. Raises `GradingError`."""
+        return await self._fetch("GET", _path("assignments", assignment), QUICK_S)
 
     async def submissions(self) -> list[dict[str, Any]]:
         """The learner's submissions, with their verdicts."""
@@ -89,6 +115,14 @@ class RemoteChecker:
         return found
 
     async def _ask(self, method: str, path: str, seconds: float, body: bytes | None = None) -> dict[str, Any]:
+        answer = await self._fetch(method, path, seconds, body)
+        try:
+            told: dict[str, Any] = json_decode(answer)
+        except ValueError as error:
+            raise _away(error) from error
+        return told
+
+    async def _fetch(self, method: str, path: str, seconds: float, body: bytes | None = None) -> bytes:
         request = HTTPRequest(
             f"{self.member.service}api/{path}",
             method,
@@ -97,18 +131,30 @@ class RemoteChecker:
             request_timeout=seconds,
         )
         try:
-            told: dict[str, Any] = json_decode((await AsyncHTTPClient().fetch(request)).body)
+            return (await AsyncHTTPClient().fetch(request)).body
         except HTTPClientError as error:
             if error.code == 409:
-                raise GradingError("refused", *BUSY) from error
+                raise GradingError("refused", *_words(error)) from error
             raise _away(error) from error
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise _away(error) from error
-        return told
 
 
-def _away(error: Exception) -> GradingError:
-    refused = GradingError("refused", *AWAY)
+def _words(error: HTTPClientError) -> tuple[str, str]:
+    """What the service says about a refusal, in both languages; without words, another check is under way."""
+    try:
+        english, chinese = json_decode(error.response.body)["words"]  # type: ignore[union-attr]  # no response: no words
+        return str(english), str(chinese)
+    except (AttributeError, ValueError, KeyError, TypeError):
+        return BUSY
+
+
+class Away(GradingError):
+    """The grading service does not answer."""
+
+
+def _away(error: Exception) -> Away:
+    refused = Away("refused", *AWAY)
     refused.add_note(repr(error))
     return refused
 

@@ -24,6 +24,12 @@ class Receipt:
     sha256: str
     signature: str = ""
 
+    @property
+    def number(self) -> str:
+        """The first digits of the signature, to be named on the telephone or in a letter."""
+        digits = self.signature[:12].upper()
+        return "-".join(digits[at : at + 4] for at in (0, 4, 8))
+
 
 def key(path: Path) -> bytes:
     """The secret key of a class, made at the first call."""

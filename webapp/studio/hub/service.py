@@ -33,15 +33,18 @@ from tornado.httpserver import HTTPServer
 from studio import lean  # noqa: F401  before any import of nbformat
 from studio.compute.sql import open_store
 from studio.course import Course
+from studio.gradebook.submissions import MOST_BYTES
 from studio.paths import STATIC
 from studio.server import base, grading, home
 from studio.server.bodies import BoundedBodies
+from studio.server.grading_release import MOST_UPLOADED
 
 from . import calls, leases
 from .desk import ServiceDesk, people_of
 from .folder import ClassFolder
 
-MOST_BODY = 64 << 20  # bytes; a notebook has at most 20 MB, a zip file of a teacher may have more
+FORM_BYTES = 1 << 20  # what a form needs besides its file
+MOST_BODY = MOST_UPLOADED + FORM_BYTES  # of a teacher's request; a learner sends one notebook
 
 
 class NoPages:
@@ -71,6 +74,7 @@ def application(desk: ServiceDesk, hub_auth: HubOAuth, prefix: str) -> web.Appli
         "server_root_dir": str(desk.folder.grading),
         "studio_pages": NoPages(),
         "studio_class": desk.folder.name,
+        "studio_learners_body": MOST_BYTES + FORM_BYTES,
         "studio_hub": hub_auth.hub_host + hub_auth.hub_prefix + "user-redirect/studio",
         "studio_leave": hub_auth.hub_host + hub_auth.hub_prefix + "logout",
     }

@@ -133,6 +133,7 @@ class StudioPage(JupyterHandler):
                 signed_in=bool(self.current_user),
                 admin=self.user.admin,
                 teaches=self.user.teaches,
+                member=self.settings.get("studio_member", False),  # of a class under JupyterHub
                 my_studio=self.settings.get("studio_hub", ""),
                 leave=self.settings.get("studio_leave")
                 or (url_path_join(self.base_url, "logout") if identity.under_hub() else ""),

@@ -11,7 +11,7 @@ from typing import Any
 from tornado import web
 from tornado.escape import url_escape
 
-from studio import engine
+from studio import engine, moments
 from studio.attempts import Attempt, Attempts
 from studio.changes import changes
 from studio.course import Course, KeptCopy, Lesson
@@ -19,6 +19,7 @@ from studio.gradebook import own
 from studio.gradebook.classroom import COURSE
 from studio.grading import release
 from studio.grading.checker import Assignment, Checker
+from studio.grading.client import GradingError
 from studio.grading.desk import CheckDesk
 from studio.grading.translation import language_of
 from studio.grading.verdict import Verdict
@@ -45,8 +46,33 @@ class CoursePage(StudioPage):
         self.checker = checker
         self.attempts = attempts
 
+    def taker(self) -> RemoteChecker:
+        """What takes submissions; in a personal Studio there is nothing."""
+        if self.handing_in is None:
+            raise web.HTTPError(404, "this Studio belongs to no class")
+        return self.handing_in
+
+    def lesson_or_none(self, lesson_id: str) -> Lesson | None:
+        return self.course.lesson(lesson_id)
+
+    async def terms_of(self, lesson: Lesson) -> dict[str, Any] | None:
+        """What the class says about handing this notebook in. None in a personal Studio; without terms, or while the class
+        does not answer, nothing limits it here: the class decides when it is sent."""
+        if self.handing_in is None:
+            return None
+        free = {"due": None, "attempts": 0, "used": 0, "state": "open", "late": "marked", "checked": True}
+        try:
+            board = await self.handing_in.board()
+        except GradingError:
+            return {**free, "now": 0.0}
+        for one in board["assignments"]:
+            for notebook in one["notebooks"]:
+                if (one["name"], notebook["name"]) == (lesson.assignment, lesson.notebook):
+                    return {**one, **notebook, "now": board["now"]}
+        return {**free, "now": board["now"]}
+
     def find(self, lesson_id: str) -> Lesson:
-        lesson = self.course.lesson(lesson_id)
+        lesson = self.lesson_or_none(lesson_id)
         if lesson is None:
             raise web.HTTPError(404, f"no notebook named {lesson_id!r}")
         return lesson
@@ -54,7 +80,8 @@ class CoursePage(StudioPage):
     def standing(self, lesson: Lesson) -> dict[str, Any]:
         """What course_card.html shows: the running or failed check, else the last verdict on the present copy."""
         history = self.attempts.history(lesson.id)
-        following = [one for one in self.course.lessons() if one.graded and one.id > lesson.id]
+        lessons = self.course.lessons() if lesson.assignment == COURSE else []
+        following = [one for one in lessons if one.graded and one.id > lesson.id]
         return {
             "next": following[0] if following else None,
             "lesson": lesson,
@@ -214,7 +241,7 @@ class Check(CoursePage):
         job = self.desk.job(lesson.id)
         assert job is not None  # the check uses the Studio
         content = await asyncio.to_thread(lesson.copy.read_bytes)
-        verdict = await self.checker.check(content, Assignment(COURSE, lesson.id), job.moved)
+        verdict = await self.checker.check(content, Assignment(lesson.assignment, lesson.notebook), job.moved)
         attempt = await asyncio.to_thread(self.attempts.add, lesson.id, replace(verdict, programs={}))
         await asyncio.to_thread(engine.keep, self.course.workspace, lesson.id, verdict)
         if self.handing_in is not None:
@@ -246,12 +273,13 @@ class Panel(CoursePage):
 
     @web.authenticated
     async def get(self, lesson_id: str) -> None:
-        lesson = self.course.lesson(lesson_id)
+        lesson = self.lesson_or_none(lesson_id)
         if lesson is None or lesson.edited is None or not lesson.graded:
             self.set_status(204)
             self.finish()
             return
-        self.show("lesson_panel.html", **await asyncio.to_thread(self.standing, lesson))
+        standing = await asyncio.to_thread(self.standing, lesson)
+        self.show("lesson_panel.html", **standing, task=await self.terms_of(lesson), moments=moments)
 
 
 class CancelCheck(CoursePage):

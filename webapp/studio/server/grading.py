@@ -19,7 +19,8 @@ from studio.gradebook.classroom import Classroom
 
 from .base import StudioPage
 from .grading_base import Desk, GradingPage
-from .grading_release import Release, TakeIn
+from .grading_release import Packed, Release, TakeIn
+from .grading_terms import Announce, Extend, SetTerms, Withdraw, around
 from .grading_work import Alike, WorkNotebook, WorkPage
 
 
@@ -44,7 +45,7 @@ class ClassPage(GradingPage):
     @web.authenticated
     async def get(self, name: str) -> None:
         room = self.find(name)
-        names = await self.in_thread(table.assignments, room)
+        names = await self.in_thread(self.assignments, room)
         chosen = self.get_query_argument("assignment", names[0] if names else "")
         if names and chosen not in names:
             raise web.HTTPError(404, f"no assignment named {chosen!r}")
@@ -60,6 +61,11 @@ class ClassPage(GradingPage):
             table=shown,
             lessons=[lesson for lesson in await asyncio.to_thread(self.desk.course.lessons) if lesson.graded],
             taken=self.desk.taken.pop(name, None),
+            told=self.desk.said.pop(name, None),
+            **await self.in_thread(around, room, chosen),
+            learners=[row.student for row in shown.rows] if shown else [],
+            in_class=bool(self.settings.get("studio_class")),
+            brings_checks=self.user.admin,
             own=classroom.OWN,
         )
 
@@ -142,6 +148,11 @@ def routes(home: Path, course: Course) -> list[tuple[Any, ...]]:
         ("/grading", Classes, shared),
         (one, ClassPage, shared),
         (f"{one}/release", Release, shared),
+        (rf"{one}/release/{part}\.zip", Packed, shared),
+        (f"{one}/terms", SetTerms, shared),
+        (f"{one}/extension", Extend, shared),
+        (f"{one}/visible", Withdraw, shared),
+        (f"{one}/announcements", Announce, shared),
         (f"{one}/import", TakeIn, shared),
         (f"{one}/run", RunPage, shared),
         (f"{one}/cancel", CancelRun, shared),

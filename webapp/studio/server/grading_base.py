@@ -32,6 +32,7 @@ class Desk:
     course: Course
     begun: dict[str, Process] = field(default_factory=dict)
     taken: dict[str, Taken] = field(default_factory=dict)
+    said: dict[str, tuple[str, int]] = field(default_factory=dict)  # `assignments.said.<key>`, with a count
     tables: dict[tuple[str, str], tuple[Any, table.Table]] = field(default_factory=dict)
 
 
@@ -62,6 +63,11 @@ class GradingPage(StudioPage):
             return work()
         except ValueError as error:
             raise web.HTTPError(409, str(error), reason=one_line(str(error))) from error
+
+    def assignments(self, room: Classroom) -> list[str]:
+        """Those of the class; where learners have a Studio of their own, the course is one from the start."""
+        names = set(table.assignments(room))
+        return sorted(names | {classroom.COURSE} if self.settings.get("studio_class") else names)
 
     async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.to_thread(self.tried, lambda: work(*arguments))

@@ -11,11 +11,13 @@ from typing import Any
 
 from tornado import web
 
+from studio import moments
+from studio.course import Lesson
 from studio.gradebook.classroom import COURSE
 from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
 from studio.grading.verdict import parse_verdict
-from studio.hub.member import RemoteChecker
+from studio.hub.member import Away
 from studio.hub.receipts import Receipt
 from studio.paths import state_folder
 from studio.runtime import write_atomically
@@ -37,11 +39,6 @@ def _keep(folder: Path, receipt: Receipt) -> Path:
 
 
 class HandingPage(CoursePage):
-    def taker(self) -> RemoteChecker:
-        if self.handing_in is None:
-            raise web.HTTPError(404, "this Studio belongs to no class")
-        return self.handing_in
-
     def page(self, rows: list[dict[str, Any]], away: str = "") -> None:
         """`away` says why the class does not answer."""
         if away:
@@ -50,7 +47,8 @@ class HandingPage(CoursePage):
 
 
 class HandIn(HandingPage):
-    """Sends the learner's copy, as it is on the disk, to the class. The receipt is kept beside the other records."""
+    """Sends the learner's copy, as it is on the disk, to the class. The receipt is kept beside the other records. With
+    `?part=1` the answer is a part of a page, for JupyterLab."""
 
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
@@ -58,13 +56,27 @@ class HandIn(HandingPage):
         if lesson.edited is None or not lesson.graded:
             raise web.HTTPError(409, f"there is no copy of {lesson_id} to hand in")
         content = await asyncio.to_thread(lesson.copy.read_bytes)
+        part = bool(self.get_query_argument("part", ""))
         try:
-            receipt = await taker.hand_in(content, Assignment(COURSE, lesson_id))
+            receipt = await taker.hand_in(content, Assignment(lesson.assignment, lesson.notebook))
         except GradingError as error:
-            self.page([], error.words(self.language))
+            self.refuse(error, lesson, part)
             return
         await asyncio.to_thread(_keep, receipts_of(self.course.workspace), receipt)
-        self.redirect(self.address("courses", "handed-in"), status=303)
+        if part:
+            task = await self.terms_of(lesson)
+            self.show("handing_said.html", receipt=receipt, refusal="", task=task, moments=moments)
+        elif lesson.assignment == COURSE:
+            self.redirect(self.address("courses", "handed-in"), status=303)
+        else:
+            self.redirect(f"{self.address('assignments')}#{lesson.mark_id}", status=303)
+
+    def refuse(self, error: GradingError, lesson: Lesson, part: bool) -> None:
+        """Says why: the class does not answer, or the terms do not allow it."""
+        self.set_status(503 if isinstance(error, Away) else 409)
+        template = "handing_said.html" if part else "handing_refused.html"
+        words = error.words(self.language)
+        self.show(template, lesson=lesson, receipt=None, refusal=words, task=None, moments=moments)
 
 
 class HandedIn(HandingPage):

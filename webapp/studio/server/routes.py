@@ -21,6 +21,7 @@ from studio.hub.member import RemoteChecker, membership
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 
 from . import (
+    assignments,
     base,
     courses,
     datasets,
@@ -54,6 +55,7 @@ def add_routes(server: Any) -> None:
         "handing_in": remote,
         "attempts": Attempts(state_folder(home_folder) / "attempts"),
     }
+    app.settings["studio_member"] = member is not None
     app.settings["studio_pages"] = pages.PageShelf(PAGES)
     app.settings["studio_room"] = room = WaitingRoom(here.store())
     running = {"sessions": Sessions(here.store(), here.state(), server.kernel_manager)}
@@ -81,6 +83,7 @@ def add_routes(server: Any) -> None:
         (r"/datasets/(?P<name>[a-z0-9_]+)/(?P<live>live)", datasets.DataSet, {"shelf": shelf}),
         (f"/courses/{_LESSON}/hand-in", handing_in.HandIn, shared),
         ("/courses/handed-in", handing_in.HandedIn, shared),
+        *assignments.routes(shared),
         *(
             grading.routes(home_folder, course)
             if member is None

@@ -10,7 +10,7 @@ const NAME = "sampan-lesson";
 const LOOK_MS = 500;
 const AGAIN_MS = 3000;  // after an answer that never came
 const EXERCISE = /@learn\.exercise\(\s*["']([\w.]+)["']/;
-const LESSON = /^notebooks\/([A-Za-z0-9_-]+)\.ipynb$/;
+const LESSON = /^(?:notebooks\/([A-Za-z0-9_-]+)|assignments\/([^/]+)\/([^/]+))\.ipynb$/;
 const STYLE = `
   .sampan-lesson { padding: 12px 16px; overflow: auto; background: var(--jp-layout-color1); color: var(--jp-ui-font-color1);
     font-size: var(--jp-ui-font-size1); line-height: 1.5; }
@@ -48,20 +48,23 @@ async function fromLab(name) {
 }
 
 class Lessons {
-  constructor(app, tracker, { Widget, ToolbarButton }) {
+  constructor(app, tracker, { Widget, ToolbarButton, Dialog, showDialog }) {
     this.app = app;
     this.Widget = Widget;
     this.ToolbarButton = ToolbarButton;
+    this.Dialog = Dialog;
+    this.showDialog = showDialog;
     this.base = JSON.parse(document.getElementById("jupyter-config-data").textContent).baseUrl;
     this.node = document.createElement("div");
     this.node.className = NAME;
-    this.node.innerHTML = `<div data-told></div><div class="sampan-hint" role="status"></div>`;
+    this.node.innerHTML = `<div data-said role="status"></div><div data-told></div><div class="sampan-hint" role="status"></div>`;
+    this.said = this.node.querySelector("[data-said]");
     this.told = this.node.querySelector("[data-told]");
     this.hinted = this.node.querySelector(".sampan-hint");
     this.node.addEventListener("submit", (event) => this.submitted(event));
     this.node.addEventListener("click", (event) => this.clicked(event));
     this.turn = 0;  // an answer that a later question has overtaken is old
-    this.checks = new Map();  // notebook panel -> its toolbar's button
+    this.checks = new Set();  // notebook panels whose toolbar has the buttons
     tracker.currentChanged.connect((_, panel) => this.look(panel));
     this.look(tracker.currentWidget);
   }
@@ -72,23 +75,26 @@ class Lessons {
     this.panel = panel;
     clearTimeout(this.timer);
     this.html = "";
-    this.hinted.textContent = "";
+    this.hinted.textContent = this.said.textContent = "";
     if (!panel) return;
     await panel.context.ready;
     if (panel !== this.panel || !LESSON.test(panel.context.path)) return;
     await this.refresh();
     if (panel !== this.panel || !this.html || this.checks.has(panel)) return;
-    const { check } = this.told.querySelector("[data-texts]").dataset;
-    const button = new this.ToolbarButton({ label: check, onClick: () => this.check() });
-    panel.toolbar.insertItem(10, NAME, button);
-    this.checks.set(panel, button);
+    const { check, hand } = this.told.querySelector("[data-texts]").dataset;
+    const buttons = [[check, () => this.check()], [hand, () => this.handIn()]].filter(([label]) => label);
+    buttons.forEach(([label, onClick], at) => {
+      panel.toolbar.insertItem(10 + at, `${NAME}-${at}`, new this.ToolbarButton({ label, onClick }));
+    });
+    this.checks.add(panel);
     panel.disposed.connect(() => this.checks.delete(panel));
     panel.content.model.cells.changed.connect(() => setTimeout(() => this.mark()));
   }
 
   address(...parts) {
-    const lesson = encodeURIComponent(LESSON.exec(this.panel.context.path)[1]);
-    return [`${this.base}studio/courses/${lesson}`, ...parts].join("/");
+    const [, lesson, assignment, notebook] = LESSON.exec(this.panel.context.path);
+    const place = lesson ? ["courses", lesson] : ["assignments", assignment, notebook];
+    return [`${this.base}studio`, ...place.map(encodeURIComponent), ...parts].join("/");
   }
 
   cells() {
@@ -133,8 +139,8 @@ class Lessons {
     }
     const running = !!this.told.querySelector("[data-active]");
     const check = this.told.querySelector("form[data-check] button");
-    check.disabled = running;
-    if (focused) (this.told.querySelector("[data-cancel] button") ?? check).focus();
+    if (check) check.disabled = running;
+    if (focused) (this.told.querySelector("[data-cancel] button") ?? check)?.focus();
     if (!this.widget) this.add();
     this.mark();
   }
@@ -202,6 +208,31 @@ class Lessons {
     this.refresh();
   }
 
+  // As with a check, the file is what is sent. The server's clock and the class's terms decide; it answers in words.
+  async handIn() {
+    const panel = this.panel;
+    this.open();
+    await panel.context.save();
+    const { hand, sure, lost } = this.told.querySelector("[data-texts]").dataset;
+    if (sure) {
+      const buttons = [this.Dialog.cancelButton(), this.Dialog.okButton({ label: hand })];
+      const { button } = await this.showDialog({ title: hand, body: sure, buttons });
+      if (!button.accept) return;
+    }
+    if (panel !== this.panel) return;
+    const form = this.told.querySelector("form[data-hand]");
+    try {
+      const reply = await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "error" });
+      if (panel !== this.panel) return;
+      const html = await reply.text();
+      const words = new DOMParser().parseFromString(html, "text/html").querySelector(".sp-notice");
+      this.said.replaceChildren(words ?? lost);
+    } catch {  // not even a refusal: whether it has arrived is not known
+      this.said.textContent = lost;
+    }
+    this.refresh();
+  }
+
   async hint(slot) {
     this.open();
     const { waiting, kernel: missing } = this.told.querySelector("[data-texts]").dataset;
@@ -227,6 +258,7 @@ class Lessons {
     event.preventDefault();
     const form = event.target;
     if (form.matches("[data-check]")) return this.check();
+    if (form.matches("[data-hand]")) return this.handIn();
     await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
     this.refresh();
   }
@@ -245,6 +277,7 @@ window._JUPYTERLAB[NAME] = {
   async get() {
     const { INotebookTracker } = await fromLab("@jupyterlab/notebook");
     const { ToolbarButton } = await fromLab("@jupyterlab/ui-components");
+    const { Dialog, showDialog } = await fromLab("@jupyterlab/apputils");
     const { Widget } = await fromLab("@lumino/widgets");
     const plugin = {
       id: `${NAME}:panel`,
@@ -254,7 +287,7 @@ window._JUPYTERLAB[NAME] = {
         const style = document.createElement("style");
         style.textContent = STYLE;
         document.head.append(style);
-        new Lessons(app, tracker, { Widget, ToolbarButton });
+        new Lessons(app, tracker, { Widget, ToolbarButton, Dialog, showDialog });
       },
     };
     return () => ({ __esModule: true, default: plugin });

@@ -1,0 +1,117 @@
+"""The grading service of a class without a Hub: the real application, and a server that answers for the Hub who a token is."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupyterhub.services.auth import HubOAuth
+from tornado import web
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+
+from studio.compute.sql import SqlStore
+from studio.gradebook.classroom import Classroom
+from studio.hub import service
+from studio.hub.desk import ServiceDesk
+from studio.hub.folder import ClassFolder
+from studio.hub.member import Membership, RemoteChecker
+from studio.paths import NOTEBOOKS
+from studio.server.bodies import BoundedBodies
+
+NOTEBOOK = "00_orientation"
+PREFIX = "/services/sampan-7b/"
+PEOPLE = {
+    "ada-token": ("ada", "sampan-7b-learners"),
+    "bob-token": ("bob", "sampan-7b-learners"),
+    "tia-token": ("tia", "sampan-7b-teachers"),
+}
+
+
+class WhoIs(web.RequestHandler):
+    """As the Hub's REST API at /user."""
+
+    def get(self) -> None:
+        found = PEOPLE.get(self.request.headers.get("Authorization", "").removeprefix("token "))
+        if found is None:
+            raise web.HTTPError(403)
+        name, group = found
+        scopes = ["access:services!service=sampan-7b"]
+        self.finish({"kind": "user", "name": name, "groups": [group], "admin": False, "scopes": scopes})
+
+
+@dataclass
+class Alone:
+    """A running service; `run` runs a coroutine in its loop."""
+
+    url: str
+    desk: ServiceDesk
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def classroom(self) -> Classroom:
+        return self.desk.classroom
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def member(self, name: str) -> RemoteChecker:
+        """The client in that person's own server."""
+        return RemoteChecker(
+            Membership("7b", self.url + PREFIX, PREFIX, self.desk.folder.released, f"{name}-token")
+        )
+
+
+@contextmanager
+def serving_alone(root: Path) -> Iterator[Alone]:
+    """A class with one course notebook, in `root`/7b. Nothing is graded."""
+    folder = ClassFolder(root / "7b")
+    (folder.course / "checks").mkdir(parents=True)
+    for name in (f"{NOTEBOOK}.ipynb", f"checks/{NOTEBOOK}.py"):
+        shutil.copyfile(NOTEBOOKS / name, folder.course / name)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    with SqlStore(f"sqlite:///{root / 'compute.sqlite3'}") as store:
+        desk = ServiceDesk(folder, store, workers=2)
+
+        async def start() -> tuple[HTTPServer, HTTPServer, str]:
+            (at,) = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+            hub = HTTPServer(web.Application([("/hub/api/user", WhoIs)]))
+            hub.add_sockets([at])
+            auth = HubOAuth(
+                api_token="x",
+                oauth_client_id="service-sampan-7b",
+                api_url=f"http://127.0.0.1:{at.getsockname()[1]}/hub/api",
+                access_scopes={"access:services!service=sampan-7b"},
+                cache_max_age=0,
+            )
+            app = service.application(desk, auth, PREFIX)
+            server = HTTPServer(app, max_buffer_size=service.MOST_BODY, max_body_size=service.MOST_BODY)
+            server.request_callback = BoundedBodies(app)
+            (here,) = bind_sockets(0, "127.0.0.1", family=socket.AF_INET)
+            server.add_sockets([here])
+            return hub, server, f"http://127.0.0.1:{here.getsockname()[1]}"
+
+        hub, server, url = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+
+        async def stop() -> None:
+            for one in (server, hub):
+                one.stop()
+                await one.close_all_connections()
+            await desk.close()
+
+        try:
+            yield Alone(url, desk, loop)
+        finally:
+            asyncio.run_coroutine_threadsafe(stop(), loop).result(60)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
