@@ -17,6 +17,7 @@ STYLES = (
         "styles/pieces.css",
         "styles/verdicts.css",
         "styles/grading.css",
+        "styles/competitions.css",
     ),
     *(
         "styles/sessions.css",

@@ -253,11 +253,12 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({column: _defused(value) for column, value in row.items()} for row in rows)
+    writer.writerows({column: defused(value) for column, value in row.items()} for row in rows)
     return out.getvalue()
 
 
-def _defused(value: Any) -> Any:
+def defused(value: Any) -> Any:
+    """A cell of a table that a spreadsheet will not run as a formula."""
     if not isinstance(value, str):
         return "" if value is None else value
     text = value.replace(

@@ -21,6 +21,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, NoReturn
 
+import numpy as np
+
 from sampan.learn.cases import Text
 from studio.compute.limits import Limits
 
@@ -30,6 +32,7 @@ from .submission import clean
 
 START_SECONDS = 120.0  # imports of the warm process, on a busy machine
 FORK_SECONDS = 30.0
+FILE_SECONDS = 20.0  # to write or read a file
 END_SECONDS = 20.0  # until the guard has seen the end of all the learner's processes
 GRACE_SECONDS = 3.0  # after its own alarm, before it is killed
 OUTPUT_TAIL = 4096
@@ -202,6 +205,17 @@ class Sandbox:
         if not isinstance(reply, dict):
             self.end("the process sent something that is not a reply", "进程发回的不是应答")
         return reply
+
+    def put(self, name: str, content: bytes, seconds: float = FILE_SECONDS) -> None:
+        """Writes a file into the empty work folder."""
+        message = {"kind": "put", "name": name, "content": np.frombuffer(content, np.uint8)}
+        self.ask(message, seconds)
+
+    def get(self, name: str, most: int, seconds: float = FILE_SECONDS) -> bytes | None:
+        """A file from the work folder, cut after `most` bytes and one more; None if there is none. Whatever the process
+        sends instead of a file is None too."""
+        content = self.ask({"kind": "get", "name": name, "most": most}, seconds).get("content")
+        return content.tobytes()[: most + 1] if isinstance(content, np.ndarray) else None
 
     @property
     def gone(self) -> bool:

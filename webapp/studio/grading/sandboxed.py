@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numba
@@ -146,6 +147,22 @@ def _line(name: str, number: int, function: str, source: str) -> str:
     return f"cell {cell}, line {number}{inside}\n    {source.strip()[:200]}"
 
 
+def _put(message: dict[str, Any]) -> dict[str, Any]:
+    """Writes a file into the work folder, before any cell runs."""
+    Path(message["name"]).write_bytes(message["content"].tobytes())
+    return {}
+
+
+def _get(message: dict[str, Any]) -> dict[str, Any]:
+    """The bytes of a file that the cells have written, one more than `most` if it has more; None if there is none."""
+    try:
+        with open(message["name"], "rb") as file:
+            content = file.read(message["most"] + 1)
+    except OSError:
+        return {"content": None}
+    return {"content": np.frombuffer(content, np.uint8)}
+
+
 def _counts() -> dict[str, int]:
     return {name: slot.library_calls for name, slot in slots.filled().items()}
 
@@ -166,6 +183,10 @@ def serve(channel: socket.socket) -> None:
             reply = _call(message)
         elif kind == "read":
             reply = reading.answer(message)
+        elif kind == "put":
+            reply = _put(message)
+        elif kind == "get":
+            reply = _get(message)
         else:
             reply = {"library_calls": _counts()}
         try:

@@ -2,7 +2,7 @@
 
     python -m studio.hub.service
 
-It answers learners' servers (`calls.py`) and shows teachers the pages of `server/grading.py`. It is not a Jupyter server:
+It answers learners' servers (`calls.py`), shows teachers the pages of `server/grading.py`, and everyone the competitions. It is not a Jupyter server:
 no kernel, no file and no terminal can be reached through it.
 """
 
@@ -35,7 +35,7 @@ from studio.compute.sql import open_store
 from studio.course import Course
 from studio.gradebook.submissions import MOST_BYTES
 from studio.paths import STATIC
-from studio.server import base, grading, home
+from studio.server import base, competitions, grading, home
 from studio.server.bodies import BoundedBodies
 from studio.server.grading_release import MOST_UPLOADED
 
@@ -79,8 +79,10 @@ def application(desk: ServiceDesk, hub_auth: HubOAuth, prefix: str) -> web.Appli
         "studio_leave": hub_auth.hub_host + hub_auth.hub_prefix + "logout",
     }
     course = Course(desk.folder.course, desk.folder.grading)
+    settings["studio_competitions"] = contests = competitions.Desk.at(desk.folder.grading)
     pages = [
         *grading.routes(desk.folder.grading, course),
+        *competitions.routes(contests),
         ("/preferences", home.Preferences),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC)]}),
         ("/health", home.Health),
@@ -116,12 +118,14 @@ async def serve() -> None:
         server = HTTPServer(app, max_buffer_size=MOST_BODY, max_body_size=MOST_BODY)
         server.request_callback = BoundedBodies(app)
         server.listen(address.port or 80, address.hostname or "127.0.0.1")
+        app.settings["studio_competitions"].queue.wake()  # what an earlier service did not score
         await desk.warm_up()
         grading_task = asyncio.create_task(desk.grade_for_ever(getpass.getuser()))
         await end.wait()
         server.stop()
         grading_task.cancel()
         await asyncio.wait([grading_task], timeout=10)
+        await app.settings["studio_competitions"].queue.close()
         await desk.close()
 
 

@@ -25,6 +25,8 @@ async def _start_jupyter_server_extension(server: Any) -> None:
     settings = server.web_app.settings
     settings["studio_afterwards"] = asyncio.create_task(_afterwards(server.log))
     settings["studio_culling"] = asyncio.create_task(settings["studio_culler"].run())
+    if "studio_competitions" in settings:  # submissions that an earlier server did not score
+        settings["studio_competitions"].queue.wake()
 
 
 async def _afterwards(log: Any) -> None:

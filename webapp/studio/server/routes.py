@@ -23,6 +23,7 @@ from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 from . import (
     assignments,
     base,
+    competitions,
     courses,
     datasets,
     frontend,
@@ -62,6 +63,9 @@ def add_routes(server: Any) -> None:
     app.settings["studio_culler"] = Culler(running["sessions"], server.kernel_manager)
 
     shelf = Shelf(state_folder(home_folder) / "looks")
+    contests = competitions.Desk.at(home_folder)
+    if member is None:
+        app.settings["studio_competitions"] = contests
 
     routes: list[tuple[Any, ...]] = [
         ("", home.Home, {"course": course, "attempts": shared["attempts"], **running}),
@@ -89,6 +93,7 @@ def add_routes(server: Any) -> None:
             if member is None
             else grading.routes_elsewhere(member.address)
         ),
+        *(competitions.routes(contests) if member is None else competitions.routes_elsewhere(member.address)),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC), frontend.plotly_folder()]}),
         (r"/docs(?:/(?P<path>.+?))?", reference.Reference),
         ("/open/(?P<kind>page|lab)/(?P<path>.+?)", waiting.Open, {"room": room, **running}),
