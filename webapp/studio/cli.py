@@ -27,6 +27,7 @@ def _studio(arguments: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    from studio.competitions import commands as competitions
     from studio.compute import commands as compute
     from studio.data import commands as data
     from studio.gradebook import commands as gradebook
@@ -50,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     compute.add_to(commands)
     gradebook.add_to(commands)
     data.add_to(commands)
+    competitions.add_to(commands)
     return top
 
 

@@ -204,6 +204,20 @@ def test_nothing_that_was_handed_in_is_lost_when_the_service_is_killed(hub: Clas
     assert [exercise["passed"] for exercise in verdict["exercises"]] == [True]
 
 
+def test_competitions_of_the_class_are_at_the_service(hub: ClassHub, ada: Visitor) -> None:
+    teacher, page = hub.visitor("tia"), f"{SERVICE}/studio/competitions"
+    assert teacher.press(page, f"{page}/example").status_code == 303
+    seen = ada.get("/user/ada/studio/competitions")  # the link in the navigation of the learner's own Studio
+    assert seen.ok and seen.url == hub.url + page and "handwritten digits" in seen.text
+    assert f'"{page}/new"' not in seen.text and ada.get(f"{page}/new").status_code == 403
+    wait_for(
+        lambda: "0.00000" not in (text := ada.get(f"{page}/two-digits/board").text) and "baseline" in text,
+        180,
+    )
+    kept = hub.root / "grading" / ".studio" / "competitions"
+    assert kept.stat().st_uid == hub.uid("sampan-grader") and not kept.stat().st_mode & 0o077
+
+
 # ---- who may do what
 
 METHODS = ("GET", "POST", "DELETE")
@@ -226,6 +240,23 @@ def routes() -> list[tuple[str, str]]:
 
 
 OPEN = {"FileFindHandler", "Preferences", "JupyterHubOAuthCallbackHandler", "RedirectHandler"}
+# What every member may enter; tests/webapp/competitions/test_pages.py has who may do what there.
+MEMBERS = {
+    *(
+        "Overview",
+        "About",
+        "Data",
+        "File",
+        "Baseline",
+        "Submit",
+        "TeamPage",
+        "Leaderboard",
+        "Mine",
+        "Entry",
+        "Choose",
+    ),
+    *("Health", "NotFound"),
+}
 
 
 def refused(reply: requests.Response) -> bool:
@@ -237,14 +268,16 @@ def refused(reply: requests.Response) -> bool:
 def test_the_service_is_closed_to_all_but_the_teacher(
     ask: Ask, routes: list[tuple[str, str]], who: str
 ) -> None:
-    assert {"ClassPage", "RunPage", "Marks", "WorkNotebook", "HandIn", "Check"} <= {
+    assert {"ClassPage", "RunPage", "Marks", "WorkNotebook", "HandIn", "Check", "Manage", *MEMBERS} <= {
         name for _, name in routes
     }
     entered = []
     for path, handler in routes:
         if handler in OPEN or (who == "ada" and "/api/" in path):
             continue  # the calls of a learner are tested below
-        if who in ("ada", "grader") and handler in ("Health", "NotFound"):
+        if who == "ada" and handler in MEMBERS:
+            continue
+        if who == "grader" and handler in ("Health", "NotFound"):
             continue  # the version, and that nothing is there
         for method in METHODS:
             reply = ask(who, method, path)
@@ -328,6 +361,7 @@ print(json.dumps({
     "checks": tried(lambda: (root / "grading/course/checks/%s.py").read_text()),
     "gradebook": tried(lambda: open(root / "grading/classes/7b/gradebook.db", "ab")),
     "packaged": tried(lambda: list(pathlib.Path(%r).iterdir())),
+    "competitions": tried(lambda: list((root / "grading/.studio/competitions").iterdir())),
     "secrets": tried(lambda: (root / "hub/cookie_secret").read_bytes()),
     "settings": tried(lambda: (root / "hub/serve.json").read_text()),
     "released": tried(lambda: (root / "released/en/%s.ipynb").write_text("x")),

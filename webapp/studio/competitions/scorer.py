@@ -43,6 +43,15 @@ def drain(scorer: Scorer, kinds: Sequence[Kind] = KINDS) -> int:
     return done
 
 
+def drain_alone(store: Store) -> int:
+    """`drain` for a command: with a scorer of its own."""
+    scorer = Scorer(store)
+    try:
+        return drain(scorer)
+    finally:
+        scorer.close()
+
+
 def serve(folder: Path) -> None:
     """Until nothing has arrived for a while."""
     scorer = Scorer(Store(folder))

@@ -234,8 +234,9 @@ def _column(name: str, texts: list[str], kind: Kind, classes: list[str]) -> tupl
     if kind in ("text", "items"):
         return texts, []
     if kind == "class":
-        whole = all(map(_WHOLE.fullmatch, classes))
-        return [_as_class(text, whole) for text in texts], _wrong(name, texts, "blank", lambda text: not text)
+        whole, blank = all(map(_WHOLE.fullmatch, classes)), {"", "nan"} - set(classes)
+        wrong = _wrong(name, texts, "blank", lambda text: text.lower() in blank)
+        return [_as_class(text, whole) for text in texts], wrong
     numbers = _floats(texts)
     wrong = _wrong(name, texts, "not_number", _is_no_number)
     if not wrong:

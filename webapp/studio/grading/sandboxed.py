@@ -15,6 +15,7 @@ import linecache
 import os
 import signal
 import socket
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -156,11 +157,13 @@ def _put(message: dict[str, Any]) -> dict[str, Any]:
 def _get(message: dict[str, Any]) -> dict[str, Any]:
     """The bytes of a file that the cells have written, one more than `most` if it has more; None if there is none."""
     try:
-        with open(message["name"], "rb") as file:
-            content = file.read(message["most"] + 1)
+        descriptor = os.open(message["name"], os.O_RDONLY | os.O_NONBLOCK)  # a pipe would block
     except OSError:
         return {"content": None}
-    return {"content": np.frombuffer(content, np.uint8)}
+    with open(descriptor, "rb") as file:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        content = file.read(message["most"] + 1) if regular else None
+    return {"content": None if content is None else np.frombuffer(content, np.uint8)}
 
 
 def _counts() -> dict[str, int]:

@@ -64,6 +64,11 @@ class CompetitionPage(StudioPage):
         self.desk = desk
         self.store = desk.store
 
+    async def prepare(self, *args: Any, **kwargs: Any) -> None:
+        await super().prepare(*args, **kwargs)
+        if getattr(self.current_user, "hub_user", {}).get("kind", "user") != "user":
+            raise web.HTTPError(403)  # the token of a service names no member of the class
+
     @property
     def teaching(self) -> bool:
         name = self.settings.get("studio_class")  # in the grading service of a class
@@ -75,7 +80,7 @@ class CompetitionPage(StudioPage):
             raise web.HTTPError(404, f"no competition named {name!r}")
         return found
 
-    def to(self, *parts: str) -> None:
+    def go(self, *parts: str) -> None:
         """To another page of the competitions, after a form."""
         self.redirect(self.address("competitions", *map(partial(quote, safe=""), parts)), status=303)
 
@@ -249,7 +254,7 @@ class Submit(CompetitionPage):
             await self.form(name, error.problems)
             return
         self.desk.queue.wake()
-        self.to(name, "mine", id)
+        self.go(name, "mine", id)
 
     def take(self, competition: Competition) -> str:
         files = self.request.files.get("file", [])
@@ -279,7 +284,7 @@ class TeamPage(Submit):
         except Refused as error:
             await self.form(name, error.problems)
             return
-        self.to(name, "submit")
+        self.go(name, "submit")
 
     def change(self, competition: Competition) -> Team:
         if competition.phase(time.time()) == "ended":
@@ -360,7 +365,7 @@ class Choose(OwnPage):
             )
         except Refused as error:
             raise web.HTTPError(409, str(error), reason=_latin(self.told(error.problems[0]))) from error
-        self.to(name, "mine")
+        self.go(name, "mine")
 
 
 def _latin(text: str) -> str:

@@ -106,7 +106,7 @@ class New(TeacherPage):
             self.form(given, error.problems)
             return
         self.desk.queue.wake()
-        self.to(made.name, "manage")
+        self.go(made.name, "manage")
 
     def make(self) -> Competition:
         from studio.competitions.making import create
@@ -136,7 +136,7 @@ class Example(TeacherPage):
         except Refused as error:
             raise web.HTTPError(409, str(error)) from error
         self.desk.queue.wake()
-        self.to(example.NAME)
+        self.go(example.NAME)
 
 
 class Manage(TeacherPage):
@@ -174,7 +174,7 @@ class Manage(TeacherPage):
         except Refused as error:
             await self.page(name, error.problems)
             return
-        self.to(name, "manage")
+        self.go(name, "manage")
 
 
 class Act(Manage):
@@ -189,7 +189,7 @@ class Act(Manage):
             await self.page(name, error.problems)
             return
         self.desk.queue.wake()
-        self.to(name, "manage")
+        self.go(name, "manage")
 
     @web.authenticated
     async def get(self, name: str, act: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import bleach
@@ -29,6 +30,8 @@ _TAGS = {
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 
+_ANCHOR = re.compile(r'<a class="anchor-link"[^>]*>[^<]*</a>')  # nbconvert's, beside each heading
+
 
 @lru_cache(maxsize=64)
 def rendered(text: str) -> Markup:
@@ -36,7 +39,7 @@ def rendered(text: str) -> Markup:
     which could come from another host."""
     from nbconvert.filters import markdown2html
 
-    html = markdown2html(text).replace("<h1", "<h2").replace("</h1>", "</h2>")
+    html = _ANCHOR.sub("", markdown2html(text)).replace("<h1", "<h2").replace("</h1>", "</h2>")
     clean = bleach.clean(
         html, tags=_TAGS, attributes={"a": ["href"]}, protocols=["http", "https"], strip=True
     )

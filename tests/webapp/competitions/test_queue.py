@@ -1,0 +1,114 @@
+"""The queue under load and under kill -9: with real processes, nothing is lost and nothing is scored twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from studio.competitions import scorer
+from studio.competitions.scoring import Scorer
+from studio.competitions.store import MOST_CLAIMS
+from studio.compute import machine
+from tests.webapp.competitions import rooms
+from tests.webapp.competitions.rooms import NAME, room
+from tests.webapp.running import until
+
+SENDERS, EACH = 4, 50
+
+
+def scoring(folder: Path) -> subprocess.Popen[bytes]:
+    """A scorer process, whose input stays open."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "studio.competitions.scorer", str(folder)], stdin=subprocess.PIPE
+    )
+
+
+@pytest.mark.alone
+def test_200_at_once_while_scorers_are_killed(tmp_path: Path) -> None:
+    store, _ = room(tmp_path)
+    folder = str(store.folder)
+    scorers = [scoring(store.folder) for _ in range(2)]
+    senders = [
+        subprocess.Popen(
+            [sys.executable, rooms.__file__, folder, str(n * EACH), str(EACH)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(SENDERS)
+    ]
+
+    def scored() -> int:
+        return sum(one.state == "scored" for one in store.submissions(NAME))
+
+    try:
+        until(lambda: scored() >= 20)
+        scorers[0].send_signal(signal.SIGKILL)  # in the middle: it may hold a claim
+        acknowledged = [line for sender in senders for line in sender.communicate(timeout=60)[0].split()]
+        scorers[1].send_signal(signal.SIGKILL)
+        assert len(set(acknowledged)) == SENDERS * EACH
+        scorers.append(scoring(store.folder))
+        until(lambda: not store.pending())
+    finally:
+        for one in scorers:
+            one.kill()
+            one.communicate()
+    entries = {one.id: one for one in store.submissions(NAME)}
+    assert set(acknowledged) < set(entries)  # the sample too
+    assert Counter(store.scorings(NAME)) == Counter({(id, 1): 1 for id in entries})
+    for id in acknowledged:
+        entry = entries[id]
+        right = int(entry.learner.removeprefix("learner")) % (rooms.ROWS + 1)
+        assert entry.public is not None and entry.private is not None
+        assert 10 * (entry.public + entry.private) == pytest.approx(right)  # 10 rows in each part
+
+
+def test_the_claim_of_a_dead_process_is_given_back_but_not_for_ever(tmp_path: Path) -> None:
+    store, _ = room(tmp_path)
+    for number in range(1, MOST_CLAIMS + 1):
+        claiming = f"import os, sys\nsys.path[:0] = {sys.path!r}\nfrom pathlib import Path\nfrom studio.compute import machine\n"
+        claiming += (
+            f"from studio.competitions.store import Store\nstore = Store(Path({str(store.folder)!r}))\n"
+        )
+        claiming += "assert store.claim(('predictions',), machine.holder(os.getpid())) is not None\nos.kill(os.getpid(), 9)\n"
+        assert subprocess.run([sys.executable, "-c", claiming], check=False).returncode == -signal.SIGKILL
+        (one,) = store.submissions(NAME)
+        assert one.state == "running"
+        assert store.recover() == 1 and store.recover() == 0
+        (one,) = store.submissions(NAME)
+        assert one.state == ("waiting" if number < MOST_CLAIMS else "failed")
+    assert one.problems == [("crashed", {})]
+
+
+def test_the_queue_is_first_come_first_served_and_survives_any_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, competition = room(tmp_path)
+    sent = [
+        store.submit(competition, store.own_team(NAME, who), who, "predictions", "p.csv", rooms.answer(9))
+        for who in ("ada", "bob")
+    ]
+    order = []
+    real = Scorer.score
+
+    def score(self: Scorer, submission: object) -> object:
+        order.append(submission.id)  # type: ignore[attr-defined]  # a submission
+        if submission.id == sent[0].id:  # type: ignore[attr-defined]
+            raise RuntimeError("the label of r0 is a")
+        return real(self, submission)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Scorer, "score", score)
+    assert scorer.drain(Scorer(store)) == 3
+    assert order[1:] == [one.id for one in sent]
+    failed, good = (store.submission(one.id) for one in sent)
+    assert (failed.state, failed.problems) == (
+        "failed",
+        [("metric_failed", {})],
+    )  # a fixed sentence for the learner
+    assert "the label of r0 is a" in failed.detail  # for the teacher
+    assert good.state == "scored" and machine.alive(machine.holder(os.getpid()))
