@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -15,20 +14,12 @@ from studio.competitions.records import Submission
 from studio.competitions.running import Runner
 from studio.competitions.scoring import Scorer
 from studio.competitions.store import Store
-from studio.compute.limits import Limits
 from studio.grading.sandbox import available
 from tests.webapp.competitions import rooms
 from tests.webapp.competitions.rooms import NAME, answer, room
 
 pytestmark = pytest.mark.skipif(available() is not None, reason="needs the sandbox")
 WRITE = "import shutil\nshutil.copy('sample_submission.csv', 'predictions.csv')"
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    made = Runner(Limits(memory=700 << 20, processes=24, files=256, file_bytes=64 << 20))
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -162,7 +153,7 @@ def test_it_gives_what_the_librarys_gives(runner: Runner, tmp_path: Path) -> Non
     ("body", "why"),
     [
         ("while True: pass", "did not end|TooLong"),
-        ("raise ValueError(truth['label'][0])", "ValueError: a"),
+        ("raise ValueError(truth['label'][0])", "ValueError: [ab]"),
         ("return 'good'", "could not convert"),
         ("return float('nan')", "finite"),
         ("return open('/etc/shadow').read()", "Error"),

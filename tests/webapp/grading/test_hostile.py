@@ -10,7 +10,7 @@ import pytest
 
 from studio.grading import formgrader, grader, wire
 from studio.grading.cells import look
-from studio.grading.submission import clean
+from studio.grading.cleaning import clean
 from tests.webapp.grading.book import HEAD, SOLUTION
 
 pytestmark = pytest.mark.alone

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from studio import i18n
-from studio.grading.submission import clean
+from studio.grading.cleaning import clean
 
 Problem = tuple[str, dict[str, Any]]  # the end of a key `competitions.problem.<kind>`, and its {values}
 SHOWN = 3  # examples in one sentence

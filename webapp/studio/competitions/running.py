@@ -19,9 +19,10 @@ import numpy as np
 
 from studio.compute.limits import Limits
 from studio.grading.bubble import available
+from studio.grading.cleaning import clean
 from studio.grading.isolation import LIMITS
 from studio.grading.sandbox import Gone, NoSandbox, Sandbox, Warm
-from studio.grading.submission import clean, read_submission
+from studio.grading.submission import read_submission
 
 from .competition import Competition
 from .problems import refuse

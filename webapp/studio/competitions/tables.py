@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from studio.grading.submission import clean
+from studio.grading.cleaning import clean
 
 from .competition import Competition
 from .metrics import METRICS, OWN, Kind

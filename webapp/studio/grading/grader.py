@@ -25,12 +25,13 @@ from typing import Any, Literal
 import numpy as np
 
 from .cells import Code
+from .cleaning import clean
 from .exercise import Exercise
 from .judge import MOST_TRACEBACK, MOST_WORDS, judge, refused, rule_fault
 from .reading import Reading, Rule
 from .release import check_id, grade_id, read, release, slot_of, slots_of
 from .sandbox import OUTPUT_TAIL, Gone, Sandbox, Warm
-from .submission import clean, read_submission
+from .submission import read_submission
 from .translation import language_of
 from .verdict import Result
 

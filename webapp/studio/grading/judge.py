@@ -15,11 +15,11 @@ from sampan.learn.cases import Case, Holds, Text, difference
 from sampan.learn.plain import plain
 
 from . import race, symptom
+from .cleaning import clean
 from .comparison import compare
 from .exercise import Exercise, Race
 from .reading import Reading
 from .sandbox import GRACE_SECONDS, Gone, Sandbox
-from .submission import clean
 from .verdict import JudgedCase, Result, VerdictKind
 
 MOST_TRACEBACK, MOST_WORDS = 4000, 500  # characters

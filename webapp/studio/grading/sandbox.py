@@ -27,8 +27,8 @@ from sampan.learn.cases import Text
 from studio.compute.limits import Limits
 
 from . import bubble, guard, wire
+from .cleaning import clean
 from .isolation import LIMITS
-from .submission import clean
 
 START_SECONDS = 120.0  # imports of the warm process, on a busy machine
 FORK_SECONDS = 30.0

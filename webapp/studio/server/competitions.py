@@ -25,7 +25,7 @@ from studio.competitions.queue import Queue
 from studio.competitions.records import Submission, Team
 from studio.competitions.store import Store
 from studio.gradebook.classroom import NAME as TEAM_NAME
-from studio.grading.submission import clean
+from studio.grading.cleaning import clean
 from studio.paths import state_folder
 
 from . import charts
