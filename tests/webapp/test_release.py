@@ -129,3 +129,30 @@ def test_writing_leaves_nothing_half_done(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         release.write(new_notebook(cells=[new_code_cell("1")]), path)
     assert path.read_text() == before and list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_nbgrader_calls_a_solution_is_one_as_a_whole(lang):
+    """As nbgrader's own ClearSolutions does: written answers have no regions."""
+    book = instructor(
+        new_markdown_cell("Because the answer is 42.", metadata=nbgrader(grade=True, points=2)),
+        new_code_cell("answer = 41 + 1", metadata=nbgrader(grade_id="b")),
+        new_markdown_cell("Say why.\n### BEGIN SOLUTION\nIt is the answer.\n### END SOLUTION\nShortly."),
+    )
+    answer, code, region = (cell.source for cell in release.release(book, lang).cells)
+    assert answer == release.WRITE_TEXT_HERE[lang] and code == release.WRITE_HERE[lang]
+    assert region == f"Say why.\n{release.WRITE_TEXT_HERE[lang]}\nShortly."
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x = 1\n# BEGIN SOLUTION\ny = 2",
+        "<!-- BEGIN SOLUTION -->",
+        "### BEGIN MARK SCHEME",
+        "### BEGIN HIDDEN TESTS!",
+    ],
+)
+def test_a_marker_in_another_form_would_hand_its_secret_out(source):
+    with pytest.raises(ValueError, match="cell 0: expected a line with nothing but '###"):
+        release.release(instructor(new_code_cell(source)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio import cli
 from studio.gradebook import book, lateness, received, terms
 from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.outcomes import Outcome
@@ -233,3 +235,25 @@ def test_what_has_no_hidden_checks_waits_for_marks_by_hand(make: Callable[[], Cl
         book.enter_by_hand(gradebook, AMY, DUE + 2, made)  # handed in again
         gradebook.db.expire_all()
         assert gradebook.find_submission("week1", "amy").needs_manual_grade
+
+
+@pytest.mark.servers
+def test_terms_and_copies_from_the_command_line(
+    make: Callable[[], Classroom], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    classroom = make()
+    command = ["class", "terms", str(classroom.root), "week1"]
+    values = ["--deadline", "2027-01-15 08:00", "--late", "penalty", "--attempts", "3", "--extend", "amy=1.5"]
+    assert cli.main([*command, *values]) == 0
+    made = terms.of(classroom, "week1")
+    assert (made.late, made.attempts, made.extensions) == ("penalty", 3, {"amy": 1.5 * DAY_S})
+    assert cli.main(command) == 0
+    shown = capsys.readouterr().out
+    assert "deadline: 2027-01-15 08:00 UTC" in shown and "extension: amy 1.5 days" in shown
+    for wrong in (["--extend", "amy"], ["--percent", "200"], ["--deadline", "soon"]):
+        assert cli.main([*command, *wrong]) == 2 and terms.of(classroom, "week1") == made
+    assert cli.main(["class", "terms", str(classroom.root), "week9"]) == 2
+    assert cli.main(["class", "pack", str(classroom.root), "week1", "--to", str(tmp_path / "r.zip")]) == 0
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        assert archive.namelist() == [f"week1/{NOTEBOOK}.ipynb"]
+    assert cli.main(["class", "pack", str(classroom.root), "../x", "--to", str(tmp_path / "r.zip")]) == 2

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import requests
 from jupyterhub.services.auth import HubOAuth
 from tornado import web
 from tornado.httpserver import HTTPServer
@@ -19,12 +20,13 @@ from tornado.netutil import bind_sockets
 
 from studio.compute.sql import SqlStore
 from studio.gradebook.classroom import Classroom
-from studio.hub import service
+from studio.hub import serve, service
 from studio.hub.desk import ServiceDesk
 from studio.hub.folder import ClassFolder
 from studio.hub.member import Membership, RemoteChecker
 from studio.paths import NOTEBOOKS
 from studio.server.bodies import BoundedBodies
+from tests.webapp.running import Studio, free_port, start_studio
 
 NOTEBOOK = "00_orientation"
 PREFIX = "/services/sampan-7b/"
@@ -68,14 +70,42 @@ class Alone:
             Membership("7b", self.url + PREFIX, PREFIX, self.desk.folder.released, f"{name}-token")
         )
 
+    def studio(self, name: str, home: Path) -> Studio:
+        """That person's own server, as the Hub would start it, but with a token of its own in place of the Hub's login."""
+        environment = {
+            **{
+                "SAMPAN_CLASS": "7b",
+                "SAMPAN_CLASS_SERVICE": self.url + PREFIX,
+                "SAMPAN_CLASS_ADDRESS": PREFIX,
+            },
+            "SAMPAN_CLASS_RELEASED": str(self.desk.folder.released),
+            **{"JUPYTERHUB_API_TOKEN": f"{name}-token", "HOME": str(home)},
+        }
+        return start_studio(home / "sampan", "--port", str(free_port()), **environment)
+
+    def as_teacher(self, path: str, **options: Any) -> requests.Response:
+        """Sends a form of the class's page, as tia."""
+        with requests.Session() as session:
+            session.trust_env = False
+            return session.post(
+                f"{self.url}{PREFIX}studio/grading/7b/{path}",
+                headers={"Authorization": "token tia-token"},
+                allow_redirects=False,
+                timeout=60,
+                **options,
+            )
+
 
 @contextmanager
 def serving_alone(root: Path) -> Iterator[Alone]:
     """A class with one course notebook, in `root`/7b. Nothing is graded."""
-    folder = ClassFolder(root / "7b")
-    (folder.course / "checks").mkdir(parents=True)
+    folder, course = ClassFolder(root / "7b"), root / "course"
+    (course / "checks").mkdir(parents=True)
     for name in (f"{NOTEBOOK}.ipynb", f"checks/{NOTEBOOK}.py"):
-        shutil.copyfile(NOTEBOOKS / name, folder.course / name)
+        shutil.copyfile(NOTEBOOKS / name, course / name)
+    for place in (folder.grading, folder.released):
+        place.mkdir(parents=True)
+    serve.hand_out(course, folder, [])
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

@@ -323,4 +323,4 @@ def test_moments_are_said_with_their_zone(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_folder_of_a_class_is_all_there_is(alone: Alone) -> None:
     """Nothing of these tests is left beside it."""
     root = Path(alone.desk.folder.root)
-    assert {path.name for path in root.iterdir()} == {"grading"}
+    assert {path.name for path in root.iterdir()} == {"grading", "released"}

@@ -15,7 +15,7 @@ from studio.hub import commands as hub
 from studio.i18n import LANGUAGES, of_terminal, t
 from studio.paths import NOTEBOOKS
 
-from . import alike
+from . import alike, terms_commands
 
 if TYPE_CHECKING:
     from .run import Run
@@ -49,7 +49,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     release = what.add_parser("release", help="hand out an assignment")
     release.add_argument("folder", type=Path, help="the class; created if missing")
     release.add_argument("assignment")
-    release.add_argument("notebooks", type=Path, nargs="+", help="instructor's versions with their checks/")
+    release.add_argument("notebooks", type=Path, nargs="+", help="instructor's versions, with their checks/")
     release.add_argument("--language", choices=LANGUAGES, default="en", help="of the learners' copies (en)")
     release.set_defaults(run=_release)
     take = what.add_parser("import", help="collect submissions")
@@ -61,6 +61,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     export.add_argument("folder", type=Path)
     export.add_argument("--to", type=Path, default=Path("grades.csv"))
     export.set_defaults(run=_export)
+    terms_commands.add_to(what)
     alike.add_to(what)
     hub.add_to(what)
 

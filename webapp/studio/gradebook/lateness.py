@@ -44,6 +44,15 @@ def enter(gradebook: Gradebook, classroom: Classroom, assignment: str) -> None:
     gradebook.db.commit()
 
 
+def change(classroom: Classroom, assignment: str, terms: Terms) -> None:
+    """Sets the terms of an assignment, and with them the penalties of what was handed in already."""
+    from . import book  # it imports this module
+
+    kept.save(classroom, assignment, terms)
+    with book.writing(classroom), book.opened(classroom) as gradebook:
+        enter(gradebook, classroom, assignment)
+
+
 def adopt(gradebook: Gradebook, classroom: Classroom) -> None:
     """Dates that were set with nbgrader's own tools become deadlines here, where there are no terms yet."""
     known = kept.load(classroom)

@@ -8,7 +8,7 @@ from typing import Any
 from tornado import web
 
 from studio import moments
-from studio.gradebook import announcements, book, lateness, terms
+from studio.gradebook import announcements, lateness, terms
 from studio.gradebook.classroom import Classroom, composed
 from studio.gradebook.terms import DAY_S, Terms
 
@@ -25,13 +25,6 @@ def around(room: Classroom, assignment: str) -> dict[str, Any]:
     }
 
 
-def change(room: Classroom, assignment: str, its: Terms) -> None:
-    """The terms, and with them the penalties of what was handed in already."""
-    terms.save(room, assignment, its)
-    with book.writing(room), book.opened(room) as gradebook:
-        lateness.enter(gradebook, room, assignment)
-
-
 class TermsPage(GradingPage):
     """An action on the terms of one assignment, from a form of the class's page."""
 
@@ -46,7 +39,7 @@ class TermsPage(GradingPage):
             raise web.HTTPError(404, f"no assignment named {assignment!r}")
 
         def changed() -> None:
-            change(room, assignment, self.read(terms.of(room, assignment)))
+            lateness.change(room, assignment, self.read(terms.of(room, assignment)))
 
         await self.in_thread(changed)
         self.to_class(name, assignment)

@@ -29,6 +29,11 @@ def _at_the_service(page: StudioPage) -> bool:
     return not _in_a_studio(page)
 
 
+def _in_a_class(page: StudioPage) -> bool:
+    """Whether this is the Studio of a member of a class."""
+    return bool(page.settings.get("studio_member"))
+
+
 def _for_teachers(page: StudioPage) -> bool:
     return page.user.teaches
 
@@ -83,6 +88,7 @@ MENU = (
         "navigation.learn",
         (
             Entry("courses", "frame.courses", "courses", "navigation.about.courses"),
+            Entry("assignments", "frame.assignments", "assignments", "assignments.lead", _in_a_class),
             Entry("docs", "reference.title", "docs", "navigation.about.docs"),
         ),
     ),
