@@ -60,6 +60,10 @@ class Lesson:
             return ("courses", self.id)
         return ("assignments", quote(self.assignment), quote(self.notebook))
 
+    def at(self, *action: str) -> tuple[str, ...]:
+        """The parts of the address of an action on it."""
+        return (*self.place, *action)
+
     @property
     def mark_id(self) -> str:
         """For the ids of elements in a page."""
