@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from studio.competitions import making
 from studio.competitions.problems import Refused
 from studio.competitions.records import Outcome, Submission
-from studio.competitions.store import DAY_S, REFUSED_A_DAY, Store
+from studio.competitions.store import DAY_S, Store
 from studio.compute import machine
 from tests.webapp.competitions.rooms import NAME, answer, card, room, solution
 
@@ -75,10 +77,30 @@ def test_the_daily_limit_is_of_the_team_and_ends_at_midnight(tmp_path: Path) -> 
     assert kept == {one.id for one in store.submissions(NAME)}  # what was refused left no file
 
 
-def test_a_file_that_cannot_be_read_costs_no_attempt_but_is_not_unlimited(tmp_path: Path) -> None:
+def test_the_limit_holds_for_those_who_submit_at_the_same_moment(tmp_path: Path) -> None:
+    store, competition = room(tmp_path, daily=3)
+    team, gate = store.own_team(NAME, "ada"), threading.Barrier(12)
+
+    def one(_: int) -> bool:
+        gate.wait()
+        try:
+            store.submit(competition, team, "ada", "predictions", "p.csv", answer(9))
+        except Refused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sum(pool.map(one, range(12))) == 3
+    assert len(store.submissions(NAME, team.id)) == 3 == len(store.results(NAME)) - 1
+
+
+def test_a_file_that_cannot_be_read_costs_no_attempt_but_is_not_unlimited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.competitions.store.REFUSED_A_DAY", 3)
     store, _ = room(tmp_path, daily=1, start=NOON - DAY_S, deadline=NOON + DAY_S)
     enter(store, Outcome("scored", 0.0, 0.0))  # the sample
-    for _ in range(REFUSED_A_DAY):
+    for _ in range(3):
         submit(store, "ada", NOON)
         enter(store, Outcome("refused", problems=[("empty", {})]))
     with pytest.raises(Refused) as refused:

@@ -299,13 +299,16 @@ class Store:
 
     def submissions(self, name: str, team: int | None = None) -> list[Submission]:
         """In the order of their arrival: of a team, or all."""
-        which = ("and team = ?", [team]) if team is not None else ("", [])
-        rows = self._all(
-            f"select * from submission where competition = ? {which[0]} order by received, rowid",
-            name,
-            *which[1],
-        )
-        return [_submission(row) for row in rows]
+        which, values = ("and team = ?", [team]) if team is not None else ("", [])
+        query = f"select * from submission where competition = ? {which} order by received, rowid"
+        return [_submission(row) for row in self._all(query, name, *values)]
+
+    def results(self, name: str) -> list[Submission]:
+        """All submissions without what was said about them: enough for a board, which is read often."""
+        columns = set(Submission.__annotations__) - {"problems", "detail", "preview"}
+        query = f"""select {", ".join(sorted(columns))}, '[]' as problems, '' as detail, '' as preview
+            from submission where competition = ? order by received, rowid"""
+        return [_submission(row) for row in self._all(query, name)]
 
     def choose(self, competition: Competition, submission: Submission, on: bool, now: float) -> None:
         """Selects it for the private score, or not any more. Raises `Refused` at the end, and for one too many."""

@@ -151,7 +151,7 @@ class Board:
 
 def the_board(store: Store, competition: Competition, learner: str, final: bool) -> Board:
     """Blocks."""
-    submissions = store.submissions(competition.name)
+    submissions = store.results(competition.name)
     made = (board.final_board if final else board.public_board)(
         competition, store.teams(competition.name), submissions
     )
