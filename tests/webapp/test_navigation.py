@@ -60,9 +60,11 @@ def test_the_current_page_and_its_group_are_marked() -> None:
     assert [link.title for menu in found for link in menu.links if link.current] == ["Tape"]
 
 
-def test_the_grading_service_has_its_own_page_and_the_way_back() -> None:
+def test_the_grading_service_has_its_own_pages_and_the_way_back() -> None:
     found = menus("teacher", section="grading", hub="/hub/user-redirect/studio")
+    assert [menu.title for menu in menus("learner", hub="/hub")] == ["Competitions", "My Studio"]
     assert [(menu.title, menu.links[0].address, menu.current) for menu in found] == [
+        ("Competitions", "/user/ada/studio/competitions", False),
         ("Grading", "/user/ada/studio/grading", True),
         ("My Studio", "/hub/user-redirect/studio", False),
     ]

@@ -34,6 +34,10 @@ def _in_a_class(page: StudioPage) -> bool:
     return bool(page.settings.get("studio_member"))
 
 
+def _everywhere(page: StudioPage) -> bool:
+    return True
+
+
 def _for_teachers(page: StudioPage) -> bool:
     return page.user.teaches
 
@@ -95,6 +99,10 @@ MENU = (
     Group(
         "navigation.data",
         (Entry("datasets", "datasets.title", "datasets", "navigation.about.datasets"),),
+    ),
+    Group(
+        "competitions.title",
+        (Entry("competitions", "competitions.title", "competitions", shown=_everywhere),),
     ),
     Group("frame.sessions", (Entry("sessions", "frame.sessions", "sessions"),)),
     Group("frame.grading", (Entry("grading", "frame.grading", "grading", shown=_for_teachers),)),
