@@ -188,6 +188,7 @@ def test_forms_say_what_is_wrong_and_keep_what_was_typed(people: dict[str, Perso
         ({"name": "a b"}, "cannot be part of an address"),
         ({"deadline": "soon"}, "expected a date"),
         ({"daily": "many"}, "expected a number"),
+        ({"k": "inf"}, "expected a number"),
         ({"metric": "luck"}, "no metric"),
         ({"split_column": "Nothing"}, "has no column"),
     ):

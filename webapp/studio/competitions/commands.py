@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from argparse import _SubParsersAction
@@ -98,7 +99,11 @@ def _run(run: Callable[[Store, argparse.Namespace], int], arguments: argparse.Na
     from .problems import Refused, told
     from .store import Store
 
-    store = Store(state_folder(arguments.home or workspace()) / "competitions")
+    home = arguments.home or workspace()
+    if home.is_dir() and home.stat().st_uid != os.geteuid():
+        print(f"{home} belongs to another account: run this command as that account.", file=sys.stderr)
+        return REFUSED
+    store = Store(state_folder(home) / "competitions")
     try:
         return run(store, arguments)
     except Refused as error:

@@ -114,6 +114,11 @@ METRICS: dict[str, Metric] = {
 }
 
 
+def warm_up() -> None:
+    """Imports what the metrics need, which takes a second or two."""
+    import sklearn.metrics  # noqa: F401  imported for later
+
+
 def score(name: str, truth: Any, submitted: Any, k: int, classes: Sequence[str]) -> float:
     """The score of one part. Raises `ValueError` if the metric is not defined for these labels."""
     options: dict[str, dict[str, Any]] = {"log_loss": {"classes": classes}, "map_at_k": {"k": k}}

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 from contextlib import suppress
+from typing import Any
 
 from studio import processes
 
@@ -25,12 +26,18 @@ class Queue:
         self._scorer = processes.Companion(program, 65536, 4000)
         self._arrived = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[Any] | None = None
 
     def wake(self) -> None:
         """Call it in the event loop."""
         self._arrived.set()
         if self._watch is None or self._watch.done():
             self._watch = asyncio.create_task(self._until_empty())
+
+    def expect(self) -> None:
+        """Starts the scorer when a submission is likely, so that its imports are over when it arrives."""
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._scorer.running())
 
     async def _until_empty(self) -> None:
         wait = LOOK_S
@@ -52,6 +59,7 @@ class Queue:
 
     async def close(self) -> None:
         """Ends the scorer; what it was scoring waits for the next one."""
-        if self._watch is not None:
-            self._watch.cancel()
+        for task in (self._watch, self._starting):
+            if task is not None:
+                task.cancel()
         await self._scorer.end()

@@ -19,6 +19,7 @@ from pathlib import Path
 from studio import lean  # noqa: F401  before any import of nbformat
 from studio.compute import machine
 
+from . import metrics
 from .records import Kind, Outcome
 from .scoring import Scorer
 from .store import Store
@@ -77,6 +78,7 @@ def serve(folder: Path) -> None:
 
 
 def _work(scorer: Scorer, kind: Kind, arrived: threading.Event, ended: threading.Event) -> None:
+    metrics.warm_up()
     while True:
         drain(scorer, (kind,))
         if ended.is_set():

@@ -38,6 +38,7 @@ DAY_S = 86400
 REFUSED_A_DAY = 30  # files that cannot be read cost no attempt, but are not unlimited
 MOST_CLAIMS = 3  # a submission whose scorer ended so often is given up
 BUSY_S = 60.0
+VERSION = 1  # of the tables; a change of them needs a step from each earlier version
 SCHEMA = """
 create table competition (name text primary key, card text not null, labels integer not null default 1);
 create table team (
@@ -76,9 +77,13 @@ class Store:
         with self._connected() as c:
             c.execute("pragma journal_mode = wal")
             c.execute("begin immediate")
-            if not c.execute("select 1 from sqlite_master where name = 'scoring'").fetchone():
+            version = c.execute("pragma user_version").fetchone()[0]
+            if version > VERSION:
+                raise ValueError(f"{self._file} was written by a later version of the Studio")
+            if version == 0:
                 for statement in SCHEMA.split(";\n"):
                     c.execute(statement)
+                c.execute(f"pragma user_version = {VERSION}")
             c.execute("commit")
         self._ready = True
 

@@ -235,6 +235,8 @@ class Submit(CompetitionPage):
 
     @web.authenticated
     async def get(self, name: str) -> None:
+        if self.find(name).phase(time.time()) == "open":
+            self.desk.queue.expect()
         await self.form(name)
 
     async def form(self, name: str, problems: Any = ()) -> None:

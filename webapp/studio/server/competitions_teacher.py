@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import time
 from datetime import datetime
 from typing import Any
@@ -38,9 +39,12 @@ class TeacherPage(CompetitionPage):
 
     def number(self, name: str) -> float:
         try:
-            return float(self.text(name))
-        except ValueError as error:
-            raise refuse("form_number", field=name, given=self.text(name)[:40]) from error
+            given = float(self.text(name))
+        except ValueError:
+            given = math.nan
+        if not math.isfinite(given):
+            raise refuse("form_number", field=name, given=self.text(name)[:40])
+        return given
 
     def moment(self, name: str) -> float:
         """Of a field for date and time, in the time zone of this machine."""
