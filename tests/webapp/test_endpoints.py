@@ -204,7 +204,17 @@ def test_every_page_of_ours_says_what_it_may_do(
             assert reply.headers.get("X-Content-Type-Options") == "nosniff", where
             assert reply.headers.get("Cache-Control") == "no-store", where
             seen.append(handler)
-    assert {"Home", "Check", "CancelJob", "JobFile", "Stop", "RunPage", "WorkNotebook", "Open"} <= set(seen)
+    assert {
+        "Home",
+        "Check",
+        "CancelJob",
+        "JobFile",
+        "Stop",
+        "RunPage",
+        "Return",
+        "WorkNotebook",
+        "Open",
+    } <= set(seen)
 
 
 def test_the_cookies_stay_with_this_site(ask: Ask, studio: Studio) -> None:

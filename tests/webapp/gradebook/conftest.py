@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,61 @@ def outcomes_of(classroom: Classroom) -> list[Outcome]:
 
 def grade(classroom: Classroom, store: SqlStore, workers: int = 1) -> Run:
     return asyncio.run(grade_class(classroom, store, "teacher", workers=workers))
+
+
+CELLS = (  # of `essay`: name, type, source in the release
+    ("", "markdown", "# An essay"),
+    ("answer", "code", "def double(x):\n    raise NotImplementedError"),
+    ("test-answer", "code", "assert double(2) == 4"),
+    ("why", "markdown", "YOUR ANSWER HERE"),
+    ("task", "markdown", "Draw a boat in new cells."),
+)
+
+
+def notebook_of(cells: Iterable[tuple[str, str, str]]) -> bytes:
+    """A notebook whose cells have these names (of nbgrader), types and sources."""
+    made: list[dict[str, object]] = [
+        {
+            "cell_type": kind,
+            "source": source,
+            "metadata": {"nbgrader": {"grade_id": name}} if name else {},
+            **({"outputs": [], "execution_count": None} if kind == "code" else {}),
+        }
+        for name, kind, source in cells
+    ]
+    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}).encode()
+
+
+@pytest.fixture
+def essays(tmp_path: Path) -> Classroom:
+    """A class of nbgrader's own, without hidden checks: amy and bob have handed in `essay` of "old", cem has not.
+
+    An answer with a test (2 points), a written answer (4) and a task (3), entered by nbgrader's API.
+    """
+    classroom = Classroom(tmp_path, course=tmp_path)
+    place = ("essay", "old")
+    with book.opened(classroom) as gradebook:
+        gradebook.add_assignment("old")
+        gradebook.add_notebook(*place)
+        gradebook.add_solution_cell("answer", *place)
+        gradebook.add_grade_cell("test-answer", *place, max_score=2, cell_type="code")
+        gradebook.add_grade_cell("why", *place, max_score=4, cell_type="markdown")
+        gradebook.add_solution_cell("why", *place)
+        gradebook.add_task_cell("task", *place, max_score=3, cell_type="markdown")
+        gradebook.add_student("amy", first_name="Amy", last_name="Adams", email="amy@example.org")
+        gradebook.add_student("bob", first_name="=Bob", lms_user_id="4711")
+        gradebook.add_student("cem")
+    files = {"release": CELLS, "amy": written("x + x", "Because."), "bob": written("2 * x", "<b>bold</b>")}
+    for who, cells in files.items():
+        step = ("release", "old") if who == "release" else ("submitted", "old", who)
+        path = classroom.folder(*step) / "essay.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(notebook_of(cells))
+    return classroom
+
+
+def written(code: str, prose: str) -> list[tuple[str, str, str]]:
+    """The cells of a learner who has answered, with a cell added."""
+    answered = {"answer": f"def double(x):\n    return {code}", "why": prose}
+    cells = [(name, kind, answered.get(name, source)) for name, kind, source in CELLS]
+    return [*cells, ("", "code", "boat = 'o'")]

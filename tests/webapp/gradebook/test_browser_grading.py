@@ -98,8 +98,21 @@ def test_from_the_map_to_a_submission_by_keyboard(page: Any, studio_url: str, cl
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="made-01", exact=True))
     assert "Passed" in row.inner_text()  # in words, not in colour alone
     row.get_by_role("link").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    focused = "[document.activeElement.closest('tr').id, document.activeElement.closest('td').cellIndex]"
+    assert page.evaluate(focused) == ["learner-made-02", 3]  # after the name and the points
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Home")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/work/{ASSIGNMENT}/{NOTEBOOK}/made-01")
+    page.get_by_label("Mark by hand").first.fill("1,5")
+    page.get_by_label("Comment for the learner").first.fill("Mind the sign.")
+    page.get_by_role("button", name="Save, next", exact=True).click()
+    page.wait_for_url("**/made-02?saved=1")
+    page.get_by_role("link", name="Previous").click()
+    assert page.get_by_label("Comment for the learner").first.input_value() == "Mind the sign."
+    page.get_by_text("The whole notebook").click()
     frame = page.frame_locator("iframe")
     frame.get_by_role("heading", name="Training").wait_for()
     assert page.get_by_text("a large epsilon").count() >= 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
+import re
 import time
 import zipfile
 from collections.abc import Iterator
@@ -113,6 +115,8 @@ def test_marks_for_a_spreadsheet(visitor: Visitor, classroom: Classroom) -> None
 def test_a_submission_can_be_looked_at_and_does_nothing(visitor: Visitor, classroom: Classroom) -> None:
     page = visitor.get(f"/{CLASS}/work/week1/{NOTEBOOK}/amy")
     assert page.ok and 'sandbox=""' in page.text and "Grade again" in page.text
+    answer = html.unescape(re.sub(r'<span class="is-[a-z]+">|</span>', "", page.text))
+    assert SOLVED in answer and "<script>alert" not in page.text and "&lt;script&gt;" in page.text
     assert "unsafe" not in page.headers["Content-Security-Policy"]
     shown = visitor.get(f"/{CLASS}/work/week1/{NOTEBOOK}/amy/notebook")
     assert "clamp" in shown.text
@@ -122,6 +126,64 @@ def test_a_submission_can_be_looked_at_and_does_nothing(visitor: Visitor, classr
     assert "A symbolic link was handed in" in link.text
     unread = visitor.get(f"/{CLASS}/work/week1/{NOTEBOOK}/eve/notebook")
     assert unread.text == "The submission cannot be shown." and "text/plain" in unread.headers["Content-Type"]
+
+
+def fields(page: str) -> dict[str, str]:
+    """What the form of a submission holds."""
+    found = dict(re.findall(r'<input[^>]*? name="([a-z]+-[0-9-]+)"[^>]*? value="([^"]*)"', page))
+    found |= dict(re.findall(r'<textarea[^>]*? name="(comment-\d+)"[^>]*>([^<]*)<', page))
+    return {name: html.unescape(value) for name, value in found.items()}
+
+
+def test_marks_by_hand_and_two_teachers(visitor: Visitor, classroom: Classroom) -> None:
+    work = f"/{CLASS}/work/week1/{NOTEBOOK}/amy"
+    first = fields(visitor.get(work).text)
+    assert set(first) == {"seen-0", "manual-0-0", "extra-0-0", "comment-0"}
+    reply = visitor.post(work, **{**first, "manual-0-0": "0,5", "comment-0": "Look at <b>ties</b>."})
+    assert reply.url.endswith("amy?saved=1") and "Saved." in reply.text
+    assert "Look at &lt;b&gt;ties&lt;/b&gt;." in reply.text
+    # A second teacher, who has not seen this: refused in words, with both versions on the page.
+    refused = visitor.post(work, **{**first, "manual-0-0": "1", "comment-0": "Mine."})
+    assert refused.status_code == 409 and "another teacher has changed the parts below" in refused.text
+    held = fields(refused.text)
+    assert (held["manual-0-0"], held["comment-0"]) == ("1", "Mine.") and "0.5 by hand" in refused.text
+    assert fields(visitor.get(work).text)["comment-0"] == "Look at <b>ties</b>."
+    wrong = visitor.post(work, **{**held, "manual-0-0": "7"})
+    assert wrong.status_code == 409 and 'aria-invalid="true"' in wrong.text
+    assert fields(wrong.text)["comment-0"] == "Mine."
+    assert visitor.post(work, **held, then="next").url.endswith("bob?saved=1")  # having seen it, on purpose
+    assert fields(visitor.get(work).text)["comment-0"] == "Mine."
+    assert visitor.session.post(visitor.base + work, data=held).status_code == 403  # from elsewhere
+
+
+def test_returned_withdrawn_and_listed(visitor: Visitor, classroom: Classroom) -> None:
+    work = f"/{CLASS}/work/week1/{NOTEBOOK}/amy"
+    assert "Not returned to this learner." in visitor.get(work).text
+    place = visitor.base.removeprefix(visitor.base.split("/studio/")[0])
+    back = {"assignment": "week1", "learner": "amy", "next": f"{place}{quote(work)}"}
+    assert "Returned 20" in visitor.post(f"/{CLASS}/return", **back).text
+    assert "Returned to 1 of 3." in visitor.get(f"/{CLASS}").text
+    assert (classroom.root / "feedback" / "amy" / "week1" / f"{NOTEBOOK}.html").is_file()
+    assert "Returned to 3 of 3." in visitor.post(f"/{CLASS}/return", assignment="week1").text
+    assert "Returned to 0 of 3." in visitor.post(f"/{CLASS}/return", assignment="week1", withdraw="1").text
+    assert visitor.post(f"/{CLASS}/return", assignment="week9").status_code == 409
+
+
+def test_versions_and_the_view_of_the_class(visitor: Visitor, classroom: Classroom) -> None:
+    work = f"/{CLASS}/work/week1/{NOTEBOOK}/amy"
+    key = re.findall(r"\?version=([0-9a-f-]+)", visitor.get(work).text)[0]
+    earlier = visitor.get(work, version=key).text
+    assert "An earlier version" in earlier and "clamp" in earlier and "manual-0-0" not in earlier
+    assert "clamp" in visitor.get(f"{work}/notebook", version=key).text
+    for wrong in ("0" * 16 + "-" + "0" * 16, "../x"):
+        assert visitor.get(work, version=wrong).status_code == 404
+    table = visitor.get(f"/{CLASS}", only="incomplete", find="BOB").text
+    assert 'id="learner-bob"' in table and 'id="learner-amy"' not in table
+    assert visitor.get(f"/{CLASS}", sort="shoe size").status_code == 400
+    assert visitor.get(f"/{CLASS}/marks", form="xml").status_code == 400
+    told = visitor.get(f"/{CLASS}/marks", form="lti", assignment="week1")
+    assert told.headers["Content-Type"].startswith("application/x-ndjson")
+    assert {json.loads(line)["userId"] for line in told.text.splitlines()} == {"amy", "bob", "eve"}
 
 
 def test_similarity(visitor: Visitor, classroom: Classroom) -> None:
@@ -164,7 +226,7 @@ def test_without_the_token_and_from_elsewhere(studio: Studio, visitor: Visitor, 
         stranger.trust_env = False
         for path in ("", f"/{CLASS}", f"/{CLASS}/marks.csv", f"/{CLASS}/work/week1/{NOTEBOOK}/amy/notebook"):
             assert "/login" in stranger.get(visitor.base + path).url
-    for path in ("", f"/{CLASS}/run", f"/{CLASS}/cancel", f"/{CLASS}/release", f"/{CLASS}/import"):
+    for path in ("", *(f"/{CLASS}/{what}" for what in ("run", "cancel", "release", "import", "return"))):
         assert (
             visitor.session.post(visitor.base + path, data={"name": "x", "assignment": "week1"}).status_code
             == 403

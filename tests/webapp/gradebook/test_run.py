@@ -21,12 +21,22 @@ from nbgrader.coursedir import CourseDirectory
 from studio.compute.lease import Ask, Lease
 from studio.compute.machine import holder
 from studio.compute.sql import SqlStore
-from studio.gradebook import book, outcomes
+from studio.gradebook import book, outcomes, run
 from studio.gradebook.classroom import Classroom, Submission
 from studio.gradebook.outcomes import Outcome
 from studio.gradebook.run import Busy, Run, cancel, grade_class, state
 from studio.gradebook.table import table
-from tests.webapp.gradebook.conftest import NOTEBOOK, ROOT, SOLVED, WRONG, grade, hand_in, outcomes_of
+from studio.grading.verdict import parse_result
+from tests.webapp.gradebook.conftest import (
+    EXERCISE,
+    NOTEBOOK,
+    ROOT,
+    SOLVED,
+    WRONG,
+    grade,
+    hand_in,
+    outcomes_of,
+)
 from tests.webapp.running import until
 
 pytestmark = pytest.mark.servers
@@ -152,6 +162,39 @@ def test_graded_once_and_again_when_changed_or_asked_for(graded: Classroom, stor
     after = {o.student: o.attempt for o in outcomes_of(graded)}
     assert {student for student, attempt in after.items() if attempt == 2} == {"stub", "wrong"}
     assert scores(graded)["stub"] == (1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("only", "named"),
+    [
+        ("amy/week1/a", True),
+        ("*/week1/a", True),
+        ("amy/*/*", True),
+        ("bob/*/*", False),
+        ("*/week1/b", False),
+        ("amy/week1", False),
+        ("*", False),
+    ],
+)
+def test_which_submissions_a_run_names(only: str, named: bool) -> None:
+    assert run._named(Submission("amy", "week1", "a"), only) is named
+
+
+def test_one_exercise_is_graded_again_and_the_others_stay() -> None:
+    def graded_with(*earned: float, content: str = "sha256:0", trouble: str = "") -> Outcome:
+        results = [{**EXERCISE, "id": slot, "earned": e} for slot, e in zip("abc", earned, strict=False)]
+        exercises = tuple(map(parse_result, results))
+        return Outcome("amy", "week1", "n", content, 1.0, 2.0, trouble=trouble, exercises=exercises)
+
+    before, now = graded_with(0.1, 0.2), graded_with(0.7, 0.8, 0.9)
+    assert run._with_one(before, now, "b").earned() == {
+        "a": 0.1,
+        "b": 0.8,
+        "c": 0.9,
+    }  # c was added to the checks
+    for other in (graded_with(0.7, 0.8, content="sha256:1"), graded_with(trouble="broken")):
+        assert run._with_one(before, other, "b") == other  # its verdicts would not belong together
+    assert run._with_one(graded_with(trouble="broken"), now, "b") == now
 
 
 def test_a_teachers_own_mark_stays(graded: Classroom) -> None:

@@ -150,6 +150,37 @@ def test_the_teacher_sees_marks_under_real_names(hub: ClassHub, ask: Ask) -> Non
     assert next(row for row in rows if ",bob,Müller,Bob," in row).endswith(",0.0,0.0,0.0,1.0")
 
 
+def test_marks_by_hand_come_back_to_the_learner_and_to_nobody_else(
+    hub: ClassHub, ada: Visitor, ask: Ask
+) -> None:
+    page = f"{SERVICE}/studio/grading/7b/work/course/{NOTEBOOK}/ada"
+    teacher = hub.visitor("tia")
+    text = teacher.get(page).text
+    seen = re.search(r'name="seen-0" value="([0-9a-f]+)"', text)
+    xsrf = re.search(r'name="_xsrf" value="([^"]*)"', text)
+    assert seen and xsrf
+    typed = {
+        "seen-0": seen[1],
+        "manual-0-0": "0.5",
+        "extra-0-0": "",
+        "comment-0": "Compare with <np.maximum>.",
+    }
+    assert "Saved." in teacher.post(page, typed, xsrf[1]).text
+    assert ask("ada", "GET", f"{SERVICE}/api/feedback").json() == {"feedback": []}
+    back = {"assignment": "course", "learner": "ada"}
+    assert teacher.post(f"{SERVICE}/studio/grading/7b/return", back, xsrf[1]).ok
+    (one,) = ask("ada", "GET", f"{SERVICE}/api/feedback").json()["feedback"]
+    assert one["notebooks"][0]["exercises"][0]["comment"] == typed["comment-0"]
+    handed_in = ada.get("/user/ada/studio/courses/handed-in").text
+    assert "Compare with &lt;np.maximum&gt;." in handed_in and "0.5 of 1 points" in handed_in
+    for who in ("bob", "tia"):  # whom the token names decides, not the request
+        told = ask(who, "GET", f"{SERVICE}/api/feedback", params={"learner": "ada"})
+        assert told.json() == {"feedback": []}
+    assert ask("ada", "POST", f"{SERVICE}/studio/grading/7b/return", data=back).status_code == 403
+    assert teacher.post(f"{SERVICE}/studio/grading/7b/return", {**back, "withdraw": "1"}, xsrf[1]).ok
+    assert ask("ada", "GET", f"{SERVICE}/api/feedback").json() == {"feedback": []}
+
+
 def test_a_page_that_computes_has_a_kernel_behind_the_proxy(hub: ClassHub, ada: Visitor, ask: Ask) -> None:
     reply = ada.get("/user/ada/studio/page/tape")
     assert reply.ok and '"baseUrl": "/user/ada/"' in reply.text, reply.text[:3000]
@@ -268,9 +299,18 @@ def refused(reply: requests.Response) -> bool:
 def test_the_service_is_closed_to_all_but_the_teacher(
     ask: Ask, routes: list[tuple[str, str]], who: str
 ) -> None:
-    assert {"ClassPage", "RunPage", "Marks", "WorkNotebook", "HandIn", "Check", "Manage", *MEMBERS} <= {
-        name for _, name in routes
-    }
+    assert {
+        "ClassPage",
+        "RunPage",
+        "Marks",
+        "Return",
+        "WorkNotebook",
+        "HandIn",
+        "Check",
+        "Manage",
+        "Feedback",
+        *MEMBERS,
+    } <= {name for _, name in routes}
     entered = []
     for path, handler in routes:
         if handler in OPEN or (who == "ada" and "/api/" in path):
@@ -342,7 +382,7 @@ def test_no_other_site_can_act_for_a_teacher(hub: ClassHub) -> None:
     teacher = hub.visitor("tia")
     assert teacher.get(f"{SERVICE}/studio/grading/7b").ok
     for headers in ({"Origin": "http://evil.example", "Referer": "http://evil.example/"}, {}):
-        for path in ("run", "import", "release", "cancel"):
+        for path in ("run", "import", "release", "cancel", "return", f"work/course/{NOTEBOOK}/ada"):
             address = f"{hub.url}{SERVICE}/studio/grading/7b/{path}"
             reply = teacher.session.post(address, data={"assignment": "course"}, headers=headers, timeout=60)
             assert reply.status_code == 403, (path, headers, reply.status_code)

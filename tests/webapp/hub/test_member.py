@@ -15,6 +15,7 @@ from tornado import web
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
+from studio.gradebook.feedback import Feedback, Returned, ReturnedNotebook
 from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
 from studio.grading.verdict import Result, StoppedCell, Verdict, parse_verdict
@@ -119,6 +120,18 @@ def test_other_answers_are_no_verdict(status: int, body: bytes, kind: str, words
     with pytest.raises(GradingError, match=words) as caught:
         answering(status, body, check)
     assert caught.value.kind == kind
+
+
+def test_feedback_of_the_learner_whom_the_token_names() -> None:
+    exercise = Returned("A", "甲", 2.0, 1.5, by_hand=True, comment="<b>", verdict="failed")
+    sent = Feedback("week1", "ada", (ReturnedNotebook("a", (exercise,)),), penalty=0.5, returned=1.7e9)
+    body = json.dumps({"feedback": [sent.as_json()]}).encode()
+    found, asked = answering(200, body, lambda checker: checker.feedback())
+    assert found == [sent] and found[0].score == 1.0
+    assert asked == [("GET", "/services/sampan-7b/api/feedback", "token the-token", b"")]
+    for wrong in (b"{}", b'{"feedback": [{"assignment": "x"}]}', b'{"feedback": 3}'):
+        with pytest.raises(GradingError):
+            answering(200, wrong, lambda checker: checker.feedback())
 
 
 def test_a_personal_studio_belongs_to_no_class(monkeypatch: pytest.MonkeyPatch) -> None:

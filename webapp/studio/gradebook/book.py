@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
@@ -24,7 +23,7 @@ from filelock import FileLock
 from studio.environment import clean_environment
 from studio.grading.release import check_id
 
-from . import lateness, outcomes
+from . import feedback, lateness, outcomes  # noqa: F401  `feedback` declares a table
 from .classroom import Classroom, Submission
 from .outcomes import Outcome
 from .terms import FREE, Terms
@@ -76,7 +75,7 @@ def writing(classroom: Classroom) -> Iterator[None]:
 
 
 def _prepare(classroom: Classroom) -> None:
-    """nbgrader's tables and their version, and our own table. Where nbgrader's are missing, `Gradebook` itself starts the
+    """nbgrader's tables and their version, and our own tables. Where nbgrader's are missing, `Gradebook` itself starts the
     program `alembic` to ask for the version: seconds, and an error where it is not on the PATH."""
     from alembic.script import ScriptDirectory
     from nbgrader import dbutil
@@ -92,7 +91,7 @@ def _prepare(classroom: Classroom) -> None:
                 Base.metadata.create_all(connection)
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
                 connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": newest})
-            outcomes.TABLE.create(connection, checkfirst=True)
+            outcomes.OURS.create_all(connection)
             versioned = not tables or "alembic_version" in tables
             ours = (
                 connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -155,11 +154,9 @@ def enter(gradebook: Gradebook, outcome: Outcome, terms: Terms | None = None) ->
     A submission that could not be graded gets no points and is marked for manual grading. Raises `ValueError` when
     the gradebook has no cell for an exercise.
     """
-    assignment, student, name = outcome.assignment, outcome.student, outcome.notebook
-    gradebook.update_or_create_student(student)
-    with gradebook.db.no_autoflush:  # nbgrader's own way to add one causes a warning
-        submission = gradebook.update_or_create_submission(assignment, student)
-        notebook = _submitted(gradebook, submission, name)
+    assignment, name = outcome.assignment, outcome.notebook
+    notebook = begin(gradebook, outcome.submission)
+    submission = notebook.assignment
     grades = {grade.name: grade for grade in notebook.grades}
     earned = {check_id(slot): points for slot, points in outcome.earned().items()}
     unknown = sorted(earned.keys() - grades.keys())
@@ -198,6 +195,14 @@ def enter_by_hand(
             grade.needs_manual_grade = True
         lateness.charge(notebook, terms or FREE, submitted)
     gradebook.db.commit()
+
+
+def begin(gradebook: Gradebook, place: Submission) -> Any:
+    """nbgrader's row of a submitted notebook; it, the learner and the submission are created if missing."""
+    gradebook.update_or_create_student(place.student)
+    with gradebook.db.no_autoflush:  # nbgrader's own way to add one causes a warning
+        submission = gradebook.update_or_create_submission(place.assignment, place.student)
+        return _submitted(gradebook, submission, place.notebook)
 
 
 def _submitted(gradebook: Gradebook, submission: Any, name: str) -> Any:
@@ -265,8 +270,3 @@ def defused(value: Any) -> Any:
         "\r", " "
     )  # a spreadsheet would read it as the end of the line, and csv does not quote it
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
-
-
-def write_csv(classroom: Classroom, path: Path) -> None:
-    with opened(classroom) as gradebook:
-        path.write_text(as_csv(marks(gradebook)), "utf-8")

@@ -4,8 +4,9 @@ CLASS/source/ASSIGNMENT/NOTEBOOK.ipynb              the instructor's version, it
 CLASS/release/ASSIGNMENT/NOTEBOOK.ipynb             what learners get
 CLASS/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb   what was handed in
 CLASS/autograded/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb  the same with its verdicts, for nbgrader's formgrader
+CLASS/feedback/STUDENT/ASSIGNMENT/NOTEBOOK.html     marks and comments that were returned
 CLASS/gradebook.db                                  nbgrader's gradebook, and the verdicts (`outcomes.py`)
-CLASS/.sampan/                                      the state of a grading run (`run.py`), and locks
+CLASS/.sampan/                                      the state of a grading run (`run.py`), earlier submissions, locks
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Classroom:
         self.layout = settings.get("directory_structure", "{nbgrader_step}/{student_id}/{assignment_id}")
         self.steps = {
             step: settings.get(f"{step}_directory", step)
-            for step in ("source", "release", "submitted", "autograded")
+            for step in ("source", "release", "submitted", "autograded", "feedback")
         }
         # A timeout of half a minute: a grading run and the Studio's pages may write at the same moment.
         self.database = settings.get("db_url") or f"sqlite:///{self.root / 'gradebook.db'}?timeout=30"

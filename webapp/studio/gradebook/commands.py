@@ -15,7 +15,7 @@ from studio.hub import commands as hub
 from studio.i18n import LANGUAGES, of_terminal, t
 from studio.paths import NOTEBOOKS
 
-from . import alike, terms_commands
+from . import alike, marks, terms_commands
 
 if TYPE_CHECKING:
     from .run import Run
@@ -38,7 +38,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         choices=("all", "failed"),
         help="grade again: everything, or what did not pass",
     )
-    grade.add_argument("--only", default="", metavar="STUDENT/ASSIGNMENT/NOTEBOOK", help="one submission")
+    grade.add_argument(
+        "--only",
+        default="",
+        metavar="STUDENT/ASSIGNMENT/NOTEBOOK",
+        help="one submission; * for all of a part",
+    )
+    grade.add_argument(
+        "--exercise", default="", metavar="SLOT", help="replace only the verdict on this exercise"
+    )
     grade.add_argument(
         "--trust-learners", action="store_true", help="grade without a sandbox if there is none"
     )
@@ -57,10 +65,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     take.add_argument("assignment")
     take.add_argument("source", type=Path, help="a folder or a zip file")
     take.set_defaults(run=_import)
-    export = what.add_parser("export", help="marks as a table (CSV)")
-    export.add_argument("folder", type=Path)
-    export.add_argument("--to", type=Path, default=Path("grades.csv"))
-    export.set_defaults(run=_export)
+    marks.add_to(what)
     terms_commands.add_to(what)
     alike.add_to(what)
     hub.add_to(what)
@@ -129,6 +134,7 @@ async def _run(classroom: object, arguments: argparse.Namespace) -> Run:
             arguments.workers,
             arguments.trust_learners,
             _Follower(),
+            exercise=arguments.exercise,
         )
 
 
@@ -177,16 +183,4 @@ def _import(arguments: argparse.Namespace) -> int:
     _say("said.taken", count=len(taken.submissions))
     for name, kind in taken.left_out:
         print(f"  {name}: {t(f'grading.left_out.{kind}', of_terminal())}")
-    return 0
-
-
-def _export(arguments: argparse.Namespace) -> int:
-    from .book import write_csv
-    from .classroom import Classroom
-
-    try:
-        write_csv(Classroom(arguments.folder), arguments.to)
-    except (ValueError, OSError) as error:
-        return _fail(error)
-    print(arguments.to)
     return 0

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from studio.runtime import write_atomically
 
+from . import history
 from .classroom import NAME, Classroom, Submission, composed
 from .submissions import MOST_BYTES, Unreadable, read
 
@@ -122,6 +123,7 @@ def _take(
         target = classroom.folder("submitted", assignment, student) / f"{notebook}.ipynb"
         if _write(classroom, target, content_):
             taken.submissions.append(f"{student}/{assignment}/{notebook}")
+            history.keep(classroom, Submission(student, assignment, notebook), content_, now.timestamp())
             _stamp(target, now)
     return taken
 
@@ -131,6 +133,7 @@ def accept(classroom: Classroom, submission: Submission, content: bytes, receive
     target = classroom.path(submission)
     _write(classroom, target, content)
     _stamp(target, datetime.fromtimestamp(received, UTC))
+    history.keep(classroom, submission, content, received)
 
 
 def _stamp(target: Path, when: datetime) -> None:

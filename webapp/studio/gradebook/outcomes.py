@@ -21,9 +21,10 @@ from .classroom import Submission
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
+OURS = MetaData()  # our tables in nbgrader's database
 TABLE = Table(
     "sampan_outcome",
-    MetaData(),
+    OURS,
     Column("submitted_notebook", String(32), primary_key=True),  # its id
     Column("told", Text, nullable=False),  # an Outcome as JSON
 )

@@ -29,7 +29,7 @@ from studio.grading import release
 from studio.grading.client import SERVICE, Grader, GradingError
 from studio.runtime import write_atomically
 
-from . import book, lateness, outcomes, received, terms
+from . import book, history, lateness, outcomes, received, terms
 from .classroom import Classroom, Submission
 from .outcomes import Outcome
 from .submissions import Unreadable, mark, read
@@ -68,7 +68,8 @@ class Run:
     pid: int
     started: float  # of the process, to distinguish it from a later one
     scope: Scope
-    only: str = ""  # one submission's name, or "" for the class
+    only: str = ""  # STUDENT/ASSIGNMENT/NOTEBOOK, each of them or * for all; "" for the class
+    exercise: str = ""  # the slot of the only exercise whose verdict is replaced, or "" for all of them
     began: float = 0.0
     # submissions with verdicts older than this are graded again, if the scope includes them
     since: float = 0.0
@@ -120,12 +121,14 @@ async def grade_class(
     trust: bool = False,
     report: Callable[[Run], None] = lambda run: None,
     lend: Lend | None = None,
+    exercise: str = "",
 ) -> Run:
     """Grades the submissions of `scope` and returns the final state. Cancelling stops it; what is graded stays
     graded.
 
     "new" takes what has no verdict yet or has changed since, "failed" also what did not pass in full, "all" everything;
-    `only` names a single submission. A run that was killed is continued with its own scope. `lend` gives a grader that
+    `only` names a submission, with * for any learner, assignment or notebook; with `exercise`, a slot, the verdicts on the
+    other exercises stay. A run that was killed is continued with its own scope. `lend` gives a grader that
     already runs to each worker; without it each starts one.
     Raises `Busy` when one is under way, `ValueError` when the class cannot be graded.
     """
@@ -136,10 +139,15 @@ async def grade_class(
         raise Busy(f"the class {classroom.name} is already being graded") from None
     with lock:
         me = psutil.Process()
-        run = Run(me.pid, me.create_time(), scope, only, began=time.time(), since=time.time())
+        run = Run(me.pid, me.create_time(), scope, only, exercise, began=time.time(), since=time.time())
         killed = state(classroom)
         if killed is not None and killed.phase == "running" and scope == "new" and not only:
-            run.scope, run.only, run.since = killed.scope, killed.only, killed.since
+            run.scope, run.only, run.exercise, run.since = (
+                killed.scope,
+                killed.only,
+                killed.exercise,
+                killed.since,
+            )
         return await _Grading(classroom, store, owner, run, lend or _starts_one(trust), report).go(
             workers or len(os.sched_getaffinity(0))
         )
@@ -244,7 +252,7 @@ class _Grading:
         return [submission for submission in found if self._wanted(submission, graded.get(submission))]
 
     def _wanted(self, submission: Submission, before: Outcome | None) -> bool:
-        if self.run.only and submission.name != self.run.only:
+        if self.run.only and not _named(submission, self.run.only):
             return False
         if before is None or before.mark != self._content(submission)[0]:
             return True
@@ -261,27 +269,31 @@ class _Grading:
             return f"error:{error.errno}", b"", "no_file"
         return mark(content), content, ""
 
-    def _finish(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: Outcome, content: bytes) -> None:
         with book.writing(self.classroom):
             self.gradebook.db.expire_all()  # another may have written since
             before = outcomes.load(self.gradebook, outcome.submission)
             if before is not None:
                 outcome = replace(outcome, attempt=before.attempt + 1)
+                if self.run.exercise:
+                    outcome = _with_one(before, outcome, self.run.exercise)
             book.enter(self.gradebook, outcome, terms.load(self.classroom).get(outcome.assignment))
+            history.graded(self.classroom, outcome, content)
 
     # ---- one submission
 
     async def _one_after_the_other(self, todo: Iterator[Submission]) -> None:
         async with self.lend() as grader:
             for submission in todo:
-                outcome = await self._grade(submission, grader)
-                await self._clerk(self._finish, outcome)
+                outcome, content = await self._grade(submission, grader)
+                await self._clerk(self._finish, outcome, content)
                 self.run.done += 1
                 self.run.troubled += bool(outcome.trouble)
                 self._estimate()
                 self.tell()
 
-    async def _grade(self, submission: Submission, grader: Grader) -> Outcome:
+    async def _grade(self, submission: Submission, grader: Grader) -> tuple[Outcome, bytes]:
+        """The outcome, and the content that was graded."""
         identity, content, trouble = await asyncio.to_thread(self._content, submission)
         path = self.classroom.path(submission)
         submitted, stamped = handed_in(self.classroom, submission, identity)
@@ -294,7 +306,7 @@ class _Grading:
             trouble=trouble,
         )
         if trouble:
-            return blank
+            return blank, content
         instructor = self.classroom.instructor(submission.assignment, submission.notebook)
         assert instructor is not None  # _pending has checked this
         copy = self.work / submission.student / submission.assignment / path.name
@@ -314,18 +326,20 @@ class _Grading:
             if fault.kind == "refused":
                 raise
             trouble = "crashed" if fault.kind == "unreadable" else fault.kind
-            return replace(blank, trouble=trouble, detail=str(fault), seconds=time.monotonic() - began)
+            seconds = time.monotonic() - began
+            return replace(blank, trouble=trouble, detail=str(fault), seconds=seconds), content
         finally:
             copy.unlink()
             if submission.name in self.run.now:
                 self.run.now.remove(submission.name)
-        return replace(
+        outcome = replace(
             blank,
             graded=time.time(),
             seconds=round(time.monotonic() - began, 3),
             sandboxed=verdict.sandboxed,
             exercises=verdict.exercises,
         )
+        return outcome, content
 
     @asynccontextmanager
     async def _leased(self, submission: Submission, grader: Grader) -> AsyncIterator[None]:
@@ -356,6 +370,21 @@ class _Grading:
         """Writes the state for readers, and passes it to the caller's callback."""
         write_atomically(self.classroom.private / "run.json", json.dumps(asdict(self.run)).encode())
         self.report(self.run)
+
+
+def _named(submission: Submission, only: str) -> bool:
+    wanted = only.split("/")
+    parts = (submission.student, submission.assignment, submission.notebook)
+    return len(wanted) == 3 and all(w in ("*", part) for w, part in zip(wanted, parts, strict=True))
+
+
+def _with_one(before: Outcome, now: Outcome, slot: str) -> Outcome:
+    """The verdicts of before, with the new one on one exercise; all new ones where the content or a check is another."""
+    kept = {exercise.id: exercise for exercise in before.exercises}
+    if before.mark != now.mark or before.trouble or now.trouble:
+        return now
+    exercises = (e if e.id == slot else kept.get(e.id, e) for e in now.exercises)
+    return replace(now, exercises=tuple(exercises))
 
 
 def handed_in(classroom: Classroom, submission: Submission, identity: str) -> tuple[float, bool]:

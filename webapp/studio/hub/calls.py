@@ -121,6 +121,14 @@ class Submissions(Call):
         self.finish({"learner": learner, "submissions": found})
 
 
+class Feedback(Call):
+    """What was returned to the learner: marks and comments."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        self.finish({"feedback": await asyncio.to_thread(self.desk.feedback_of, self.user.name)})
+
+
 class HandIn(Call):
     """Stores the notebook in the body and answers with a receipt; it is graded afterwards. Whether it is late is decided by
     the time at which the whole body has arrived here."""
@@ -180,5 +188,6 @@ def routes(desk: ServiceDesk) -> list[tuple[Any, ...]]:
         (f"/submissions/{place}", HandIn, shared),
         ("/assignments", Assignments, shared),
         (f"/assignments/{place}", Released, shared),
+        ("/feedback", Feedback, shared),
         ("/receipts", Receipts, shared),
     ]

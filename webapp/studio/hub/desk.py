@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.compute.sql import SqlStore
-from studio.gradebook import book, outcomes, received, run
+from studio.gradebook import book, feedback, outcomes, received, run
 from studio.gradebook.classroom import COURSE, Classroom, Submission
 from studio.gradebook.submissions import mark, read
 from studio.grading.checker import Assignment, LocalChecker
@@ -108,6 +108,11 @@ class ServiceDesk:
         found = [submission for submission in self.classroom.submissions() if submission.student == learner]
         with book.opened(self.classroom) as gradebook:
             return [self._told(submission, outcomes.load(gradebook, submission)) for submission in found]
+
+    def feedback_of(self, learner: str) -> list[dict[str, Any]]:
+        """What teachers have returned to a learner. Blocks."""
+        with book.opened(self.classroom) as gradebook:
+            return [one.as_json() for one in feedback.of_learner(gradebook, learner)]
 
     def _told(self, submission: Submission, outcome: outcomes.Outcome | None) -> dict[str, Any]:
         path = self.classroom.path(submission)

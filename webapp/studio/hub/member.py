@@ -13,6 +13,7 @@ from urllib.parse import quote
 from tornado.escape import json_decode
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
+from studio.gradebook.feedback import Feedback, parse
 from studio.grading.checker import Assignment, Progress
 from studio.grading.client import TOTAL_LIMIT_S, GradingError
 from studio.grading.verdict import Verdict, parse_verdict
@@ -113,6 +114,14 @@ class RemoteChecker:
         """The learner's submissions, with their verdicts."""
         found: list[dict[str, Any]] = (await self._ask("GET", "submissions", QUICK_S))["submissions"]
         return found
+
+    async def feedback(self) -> list[Feedback]:
+        """What teachers have returned to the learner. Raises `GradingError`."""
+        told = await self._ask("GET", "feedback", QUICK_S)
+        try:
+            return [parse(one) for one in told["feedback"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise GradingError("unreadable", f"the service's feedback: {error!r}") from error
 
     async def _ask(self, method: str, path: str, seconds: float, body: bytes | None = None) -> dict[str, Any]:
         answer = await self._fetch(method, path, seconds, body)

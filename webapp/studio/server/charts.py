@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 WIDTH, HEIGHT = 340.0, 126.0  # of the week
 FLOOR, ROOF = 100.0, 20.0
 CURVE_WIDTH, CURVE_HEIGHT = 240.0, 72.0
+BARS_WIDTH, BARS_HEIGHT, BARS_FLOOR = 480.0, 150.0, 124.0
+MOST_LABELS = 8  # below a row of bars
 POINTS = 200  # of a curve that are drawn: more would not be visible
 
 
@@ -46,6 +48,36 @@ def week(days: Sequence[tuple[float, float]]) -> list[Bar]:
         )
         for i, (midnight, seconds) in enumerate(days)
     ]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One place on the horizontal axis: a bar for each series, as (x, y, width, height, value), and its label, which is
+    not drawn for all of them."""
+
+    middle: float
+    label: str
+    drawn: bool
+    bars: tuple[tuple[float, float, float, float, float], ...]
+
+
+def bars(labels: Sequence[str], *series: Sequence[float]) -> list[Step]:
+    """Bars side by side for one or more series of values of at least 0, in a box of BARS_WIDTH by BARS_HEIGHT."""
+    most = max((value for values in series for value in values), default=0.0) or 1.0
+    step = BARS_WIDTH / max(1, len(labels))
+    width = 0.76 * step / len(series)
+    every = math.ceil(len(labels) / MOST_LABELS)
+    found = []
+    for place, label in enumerate(labels):
+        drawn = []
+        for number, values in enumerate(series):
+            height = (BARS_FLOOR - ROOF) * values[place] / most
+            x = place * step + 0.12 * step + number * width
+            drawn.append(
+                (round(x, 1), round(BARS_FLOOR - height, 1), round(width, 1), round(height, 1), values[place])
+            )
+        found.append(Step(round((place + 0.5) * step, 1), label, place % every == 0, tuple(drawn)))
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,18 @@ import sys
 from asyncio.subprocess import DEVNULL, Process
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from tornado import web
 
 from studio.course import Course
 from studio.environment import clean_environment
-from studio.gradebook import book, classroom, run, table
+from studio.gradebook import classroom, exports, run, statistics, table
 from studio.gradebook.classroom import Classroom
 
+from . import charts
 from .base import StudioPage
 from .grading_base import Desk, GradingPage
+from .grading_marks import Marks, Return
 from .grading_release import Packed, Release, TakeIn
 from .grading_terms import Announce, Extend, SetTerms, Withdraw, around
 from .grading_work import Alike, WorkNotebook, WorkPage
@@ -50,24 +51,60 @@ class ClassPage(GradingPage):
         if names and chosen not in names:
             raise web.HTTPError(404, f"no assignment named {chosen!r}")
         standing = self.run_of(room)
-        shown = await self.in_thread(self.table, room, chosen, standing["run"]) if names else None
+        whole = await self.in_thread(self.table, room, chosen, standing["run"]) if names else None
+        view = self.view()
+        shown = None if whole is None else table.arranged(whole, *view)
+        standing |= {
+            "table": shown,
+            "whole": whole,
+            "view": view,
+            "people": len(whole.rows) if whole else 0,
+        }
         if self.get_query_argument("part", ""):
-            self.show("grading_board.html", **standing, table=shown)
+            self.show("grading_board.html", **standing)
             return
         self.show(
             "grading_class.html",
             **standing,
+            **(await self.in_thread(self.over_time, room, whole) if whole else {}),
+            forms=exports.FORMS,
+            sorts=table.SORTS,
+            choices=table.ONLY,
             assignments=names,
-            table=shown,
             lessons=[lesson for lesson in await asyncio.to_thread(self.desk.course.lessons) if lesson.graded],
             taken=self.desk.taken.pop(name, None),
             told=self.desk.said.pop(name, None),
             **await self.in_thread(around, room, chosen),
-            learners=[row.student for row in shown.rows] if shown else [],
+            learners=[row.student for row in whole.rows] if whole else [],
             in_class=bool(self.settings.get("studio_class")),
             brings_checks=self.user.admin,
             own=classroom.OWN,
         )
+
+    def view(self) -> tuple[table.Sort, table.Only, str]:
+        """How the visitor wants the table: sorted by what, which learners, and a text that their names contain."""
+        sort, only = self.get_query_argument("sort", "name"), self.get_query_argument("only", "all")
+        if sort not in table.SORTS or only not in table.ONLY:
+            raise web.HTTPError(400, f"sort: {', '.join(table.SORTS)}; only: {', '.join(table.ONLY)}")
+        return sort, only, self.get_query_argument("find", "")[:100]
+
+    def over_time(self, room: Classroom, whole: table.Table) -> dict[str, Any]:
+        """What grading_statistics.html shows."""
+        days = statistics.days(room, whole.assignment)
+        counts = statistics.distribution(whole.shares())
+        tenth = 100 // statistics.BINS
+        return {
+            "chart": charts,
+            "days": charts.bars(
+                [f"{day.day:%m-%d}" for day in days],
+                [day.submissions for day in days],
+                [day.passed for day in days],
+            ),
+            "distribution": charts.bars(
+                [f"{n * tenth}–{(n + 1) * tenth} %" for n in range(len(counts))], counts
+            ),
+            "marked": sum(counts),
+        }
 
     def table(self, room: Classroom, assignment: str, state: run.Run | None) -> table.Table:
         """During a run the page polls twice a second: the table is cached until one more is graded."""
@@ -85,24 +122,22 @@ class RunPage(GradingPage):
     async def post(self, name: str) -> None:
         room = self.find(name)
         scope, only = self.get_body_argument("scope", "new"), self.get_body_argument("only", "")
+        exercise = self.get_body_argument("exercise", "")
         if scope not in ("new", "failed", "all"):
             raise web.HTTPError(400, f"scope must be new, failed or all, got {scope!r}")
         begun = self.desk.begun.get(name)
         state = run.state(room)
         if (begun is None or begun.returncode is not None) and not (state and state.lives):
-            self.desk.begun[name] = await _begin(room, scope, only)
-        back = self.get_body_argument("next", "")
-        if back.startswith(self.address("grading") + "/"):
-            self.redirect(back, status=303)
-        else:
-            self.to_class(name)
+            self.desk.begun[name] = await _begin(room, scope, only, exercise)
+        self.go_back(name)
 
 
-async def _begin(room: Classroom, scope: str, only: str) -> Process:
+async def _begin(room: Classroom, scope: str, only: str, exercise: str) -> Process:
     """`sampan grade` as from a terminal, so that it outlives this server."""
     command = [sys.executable, "-m", "studio.cli", "grade", str(room.root), "--course", str(room.course)]
     command += [] if scope == "new" else ["--regrade", scope]
     command += [f"--only={only}"] if only else []
+    command += [f"--exercise={exercise}"] if exercise else []
     with (room.private / "run.log").open("wb") as log:
         return await asyncio.create_subprocess_exec(
             *command,
@@ -122,23 +157,6 @@ class CancelRun(GradingPage):
         self.to_class(name)
 
 
-class Marks(GradingPage):
-    """The gradebook as `nbgrader export` writes it, for a spreadsheet."""
-
-    @web.authenticated
-    async def get(self, name: str) -> None:
-        room = self.find(name)
-        text = await self.in_thread(_csv, room)
-        self.set_header("Content-Type", "text/csv; charset=utf-8")
-        self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(name)}.csv")
-        self.finish(text)
-
-
-def _csv(room: Classroom) -> str:
-    with book.opened(room) as gradebook:
-        return book.as_csv(book.marks(gradebook))
-
-
 def routes(home: Path, course: Course) -> list[tuple[Any, ...]]:
     shared = {"desk": Desk(home, course)}
     part = "([^/]+)"
@@ -156,7 +174,9 @@ def routes(home: Path, course: Course) -> list[tuple[Any, ...]]:
         (f"{one}/import", TakeIn, shared),
         (f"{one}/run", RunPage, shared),
         (f"{one}/cancel", CancelRun, shared),
+        (f"{one}/marks", Marks, shared),
         (f"{one}/marks.csv", Marks, shared),
+        (f"{one}/return", Return, shared),
         (work, WorkPage, shared),
         (f"{work}/notebook", WorkNotebook, shared),
         (f"{one}/alike/{part}/{part}", Alike, shared),

@@ -76,6 +76,14 @@ class GradingPage(StudioPage):
         query = f"?assignment={quote(assignment)}" if assignment else ""
         self.redirect(self.address("grading", quote(name)) + query, status=303)
 
+    def go_back(self, name: str, assignment: str = "") -> None:
+        """To the page of Grading that the form names in `next`, else to the class."""
+        back = self.get_body_argument("next", "")
+        if back.startswith(self.address("grading") + "/"):
+            self.redirect(back, status=303)
+        else:
+            self.to_class(name, assignment)
+
     def run_of(self, room: Classroom) -> dict[str, Any]:
         """What grading_run.html shows."""
         found, begun = run.state(room), self.desk.begun.get(room.name)
@@ -86,11 +94,11 @@ class GradingPage(StudioPage):
         words = (room.private / "run.log").read_text("utf-8", "replace") if failed else ""
         return {
             **{"room": room, "run": found, "starting": starting, "said": words.strip()[-500:]},
-            **{"clock": duration, "day": _day, "place": self.request.path},
+            **{"clock": duration, "day": day, "place": self.request.path},
         }
 
 
-def _day(seconds: float) -> str:
+def day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from tornado import web
 from studio import moments
 from studio.course import Lesson
 from studio.gradebook.classroom import COURSE
+from studio.gradebook.feedback import Feedback
 from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
 from studio.grading.verdict import parse_verdict
@@ -23,6 +25,7 @@ from studio.paths import state_folder
 from studio.runtime import write_atomically
 
 from .courses import CoursePage
+from .grading_base import day
 
 
 def receipts_of(home: Path) -> Path:
@@ -39,11 +42,12 @@ def _keep(folder: Path, receipt: Receipt) -> Path:
 
 
 class HandingPage(CoursePage):
-    def page(self, rows: list[dict[str, Any]], away: str = "") -> None:
+    def page(self, rows: list[dict[str, Any]], away: str = "", feedback: Sequence[Feedback] = ()) -> None:
         """`away` says why the class does not answer."""
         if away:
             self.set_status(503)
-        self.show("handed_in.html", rows=rows, away=away, receipts=receipts_of(self.course.workspace))
+        receipts = receipts_of(self.course.workspace)
+        self.show("handed_in.html", rows=rows, away=away, receipts=receipts, feedback=feedback, day=day)
 
 
 class HandIn(HandingPage):
@@ -86,11 +90,12 @@ class HandedIn(HandingPage):
     async def get(self) -> None:
         try:
             found = await self.taker().submissions()
+            feedback = await self.taker().feedback()
         except GradingError as error:
             self.page([], error.words(self.language))
             return
         lessons = {lesson.id: lesson for lesson in await asyncio.to_thread(self.course.lessons)}
-        self.page([_row(one, lessons.get(one["notebook"])) for one in found])
+        self.page([_row(one, lessons.get(one["notebook"])) for one in found], feedback=feedback)
 
 
 def _row(told: dict[str, Any], lesson: Any) -> dict[str, Any]:
