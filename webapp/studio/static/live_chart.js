@@ -6,6 +6,7 @@
 const NS = "http://www.w3.org/2000/svg";
 const MARGIN = { top: 14, right: 14, bottom: 34, left: 46 };
 const HEIGHT = 240;
+const CHANGES = "change:finished change:live change:x_max change:most change:logarithmic change:axis_words";
 
 function svg(name, attributes, text) {
   const node = document.createElementNS(NS, name);
@@ -49,6 +50,27 @@ export function range(series, format, most = 1) {
   return [0, high > 0 ? high * 1.05 : 1];
 }
 
+// Lowest and highest y of a logarithmic axis: all values, up to ten million times the lowest, so that a run that goes to
+// infinity does not press the others flat again.
+export function decades(series) {
+  const values = series.flatMap((s) => s.y).filter((v) => v > 0);
+  if (!values.length) return [0.1, 10];
+  const low = Math.min(...values);
+  return [low * 0.8, Math.min(Math.max(...values), low * 1e7) * 1.25];
+}
+
+// Powers of ten between low and high, at most six; with 2 and 5 times these where there are few.
+export function logTicks(low, high) {
+  const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
+  const every = Math.max(1, Math.ceil((last - first + 1) / 6));
+  const out = [];
+  for (let k = first - 1; k <= last; k++) {
+    const factors = last - first < 2 ? [1, 2, 5] : (k - first) % every ? [] : [1];
+    out.push(...factors.map((m) => m * 10 ** k).filter((v) => v >= low && v <= high));
+  }
+  return out;
+}
+
 function number(value, format) {
   if (format === "percent") return `${(value * 100).toFixed(value * 100 >= 99.95 || value === 0 ? 0 : 1)} %`;
   const size = Math.abs(value);
@@ -69,9 +91,14 @@ function render({ model, el }) {
   head.append(title, readout);
   const frame = element("div", "tr-chart-frame");
   const legend = element("ul", "tr-legend");
+  const axis = element("p", "tr-axis sp-muted");
+  const why = element("span");
+  const toggle = element("button", "tr-link");
+  toggle.type = "button";
+  axis.append(why, toggle);
   const summary = element("p", "sp-hidden tr-chart-summary");
   summary.setAttribute("role", "status");
-  root.append(head, frame, legend, summary);
+  root.append(head, frame, legend, axis, summary);
   el.append(root);
 
   let pending = 0;
@@ -82,15 +109,22 @@ function render({ model, el }) {
     pending = 0;
     const width = Math.max(frame.clientWidth, 220);
     const series = all();
-    const [low, high] = range(series, format, model.get("most"));
+    const log = model.get("logarithmic") && format === "number";
+    const [low, high] = log ? decades(series) : range(series, format, model.get("most"));
+    const words = model.get("axis_words");
+    axis.hidden = !words.linear;
+    why.textContent = log ? words.why : "";
+    toggle.textContent = log ? words.linear : words.logarithmic;
+    root.dataset.axis = log ? "logarithmic" : "linear";
     const last = Math.max(model.get("x_max"), ...series.map((s) => s.x[s.x.length - 1]));
     const inner = { w: width - MARGIN.left - MARGIN.right, h: HEIGHT - MARGIN.top - MARGIN.bottom };
     const x = (v) => MARGIN.left + (v / last) * inner.w;
-    const y = (v) => MARGIN.top + (1 - (Math.min(Math.max(v, low), high * 1.02) - low) / (high - low)) * inner.h;
+    const share = (v) => (log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
+    const y = (v) => MARGIN.top + (1 - share(Math.min(Math.max(v, low), high * 1.02))) * inner.h;
     scale = { x, y, last, inner, series };
     const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, height: HEIGHT, role: "img" });
     picture.setAttribute("aria-label", model.get("title"));
-    for (const value of ticks(low, high, 4)) {
+    for (const value of log ? logTicks(low, high) : ticks(low, high, 4)) {
       picture.append(svg("line", { class: "tr-gridline", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(value), y2: y(value) }));
       picture.append(svg("text", { class: "tr-tick", x: MARGIN.left - 8, y: y(value) + 4, "text-anchor": "end" }, tickText(value, format)));
     }
@@ -167,19 +201,25 @@ function render({ model, el }) {
     frame.querySelector(".tr-cursor")?.setAttribute("visibility", "hidden");
   }
 
+  toggle.addEventListener("click", () => {
+    model.set("logarithmic", !model.get("logarithmic"));
+    model.set("chosen", true);
+    model.save_changes();
+    schedule();
+  });
   const say = () => { if (summary.textContent !== model.get("summary")) summary.textContent = model.get("summary"); };
   frame.addEventListener("pointermove", point);
   frame.addEventListener("pointerleave", leave);
   const resize = new ResizeObserver(schedule);
   resize.observe(frame);
-  model.on("change:finished change:live change:x_max change:most", schedule);
+  model.on(CHANGES, schedule);
   model.on("change:summary", say);
   say();
   draw();
   return () => {
     resize.disconnect();
     cancelAnimationFrame(pending);
-    model.off("change:finished change:live change:x_max change:most", schedule);
+    model.off(CHANGES, schedule);
     model.off("change:summary", say);
   };
 }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from studio import i18n
+from studio import i18n, kept_runs
+from tests.webapp.running import Studio
 
 pytestmark = pytest.mark.browser
 
@@ -21,6 +23,7 @@ ONE = [(0.5, 0.15), (0.5, 0.4), (0.5, 0.65), (0.5, 0.87)]
 # Allowed Latin letters on a Chinese page: names.
 NAMES = [
     "sampan",
+    "softmax",
     "mnist",
     "uci",
     "mlp",
@@ -38,6 +41,12 @@ NAMES = [
     "yann.lecun.com",
     "english",
 ]
+
+
+@pytest.fixture(autouse=True)
+def no_kept_runs(studio: Studio) -> None:
+    """A visitor who has not trained yet: all tests share one workspace."""
+    shutil.rmtree(kept_runs.folder(studio.home), ignore_errors=True)
 
 
 class TrainPage:
@@ -124,18 +133,22 @@ def test_train_compare_look_draw(
 
     # Training may be over before a question from here is answered: the page itself notes what it showed.
     page.evaluate("""() => {
-        window.points = []; window.shares = [];
+        window.points = []; window.shares = []; window.answers = [];
         const note = () => {
             points.push(+document.querySelector(".tr-chart").dataset.points);
             shares.push(document.querySelector(".tr-status progress")?.value ?? 0);
+            if (!document.querySelector('.tr-status[data-state="running"]')) return;
+            answers.push(document.querySelector(".tr-bars")?.innerText ?? "");
         };
         new MutationObserver(note).observe(document.body, {subtree: true, childList: true, attributes: true});
     }""")
+    train.draw(ONE)
     train.fill("epochs", "60")
     train.press("start")
     page.wait_for_selector('.tr-status[data-state="running"]', timeout=TRAINING_MS)
     train.wait_for(1, "done")
-    points, shares = page.evaluate("[points, shares]")
+    points, shares, answers = page.evaluate("[points, shares, answers]")
+    assert len(set(answers) - {""}) > 1, "the bars did not move while it trained"
     assert len(set(points) - {0}) > 1  # drawn while it trained, and not only at its end
     assert any(0 < share < 1 for share in shares)
     assert page.locator(".tr-status progress").evaluate("e => e.value") == 1
@@ -162,8 +175,11 @@ def test_train_compare_look_draw(
         re.fullmatch(r"A \d, predicted as \d", alt) for alt in pictures.evaluate_all("a => a.map(e => e.alt)")
     )
 
-    train.draw(ONE)
     train.expect_digit(1)
+    assert page.locator(".tr-units").evaluate("e => [e.dataset.units, e.dataset.active]") == ["32", "32"]
+    page.get_by_role("button", name="Draw a spiral").click()
+    page.wait_for_selector('.tr-prediction[data-unlike="true"]')
+    assert "none of these" in page.locator(".tr-prediction .sp-notice").inner_text()
     page.get_by_role("button", name="Clear").click()
     page.wait_for_selector(".tr-prediction", state="detached")
     train.draw(SEVEN)
@@ -172,7 +188,6 @@ def test_train_compare_look_draw(
     page.evaluate("scrollTo(0, 0)")
     screenshot(page, "train", docs=True, full_page=False)
     screenshot(page, "train-whole")
-    page.locator(".tr-sketch").screenshot(path=screenshot(page, "train-draw"))
 
     example = page.get_by_role("button", name="Use a test image")
     example.focus()
@@ -185,6 +200,15 @@ def test_train_compare_look_draw(
     page.wait_for_selector('.tr-runs tr[data-run="1"]', state="detached")
     page.wait_for_function("document.querySelector('.tr-results').innerText.includes('Run 2')")
     assert page.locator(".tr-chart polyline.is-test").count() == 2
+
+    page.reload(wait_until="commit")  # the runs and the settings are there again
+    page.wait_for_selector('.tr-runs tr[data-run="2"][data-state="done"]', timeout=OPENING_MS)
+    assert page.locator(".tr-runs tbody tr").count() == 1
+    assert page.get_by_label("Epochs", exact=True).input_value() == "10"
+    assert page.get_by_label("Learning rate", exact=True).input_value() == "0.1"
+    assert "optimizer=SGD" in page.url
+    train.draw(SEVEN)
+    train.expect_digit(7)
 
 
 def test_wrong_values_and_a_rate_that_diverges(

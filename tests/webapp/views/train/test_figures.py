@@ -14,6 +14,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
 from studio import i18n
 from studio.paths import PACKAGE
 from studio.views.train import figures
+from studio.views.train.form import LINK_WORDS
+from studio.views.train.insight import View
 from studio.views.train.page import COLUMNS, WORDS, smaller_rate
 from studio.views.train.results import Result
 from studio.views.train.runs import Progress
@@ -128,7 +130,8 @@ def test_figures_are_drawn_in_both_languages(result: Result, lang: str) -> None:
     images = [attributes for tag, attributes in mistakes if tag == "img"]
     assert len(images) == 12 and all(str(worst[i].true) in (a["alt"] or "") for i, a in enumerate(images))
     assert "500" in figures.mistakes([], 0, 500, lang)
-    bars = Tags(figures.prediction(result.probabilities[0], result.pictures[0], lang, true=3)).tags
+    seen = View(np.zeros((1, 8, 8), np.float32), 1, result.probabilities[0])
+    bars = Tags(figures.prediction(seen, result.pictures[0], lang, true=3)).tags
     assert sum(tag == "li" for tag, _ in bars) == 10
     for state in ("loading", "running", "done", "cancelled", "failed"):
         progress = Progress(state, 2, 5, 10, 20, 0.3, 70.0, 125.0, 0.5, 0.9, None, None)
@@ -160,7 +163,8 @@ def test_every_sentence_of_the_page_exists_and_is_used() -> None:
     composed |= {f"state.{s}" for s in ("loading", "begun", "running", "done", "cancelled", "failed")}
     composed |= {f"row.{s}" for s in ("running", "done", "cancelled", "failed", "error")}
     composed |= {f"announce.{s}" for s in ("done", "cancelled", "failed")}
-    composed |= {f"heading.{s}" for s in ("live", "compare", "confusion", "mistakes")}
+    composed |= {f"heading.{s}" for s in ("live", "units", "compare", "confusion", "mistakes")}
+    composed |= {f"link.{word}" for word in LINK_WORDS}
     composed |= {f"chart.{s}" for s in ("loss", "accuracy")} | {"origin.real", "origin.made"}
     composed |= {
         f"draw.{s}"

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.spatial.distance
+import scipy.stats
+import torch
+from PIL import Image, ImageDraw
 
 import sampan.datasets
+from studio import kept_runs
+from studio.views.train import keep
+from studio.views.train.likeness import Likeness
 from studio.views.train.page import TrainPage
-from studio.views.train.runs import Run, RunList
+from studio.views.train.runs import Run, RunList, images_and_labels
 from studio.views.train.settings import Settings
 from tests.webapp.running import until
 
@@ -238,7 +246,7 @@ def test_a_run_that_only_guesses_gets_a_hint(page: TrainPage) -> None:
 
 def test_drawing_and_test_pictures(page: TrainPage, trained: Run) -> None:
     sketch = page.sketch
-    assert "Train a network first" in sketch.answer.value
+    assert "Press Start and draw" in sketch.answer.value
     sketch.use(trained)
     side = sketch.pad.side
     ink = np.zeros((side, side), np.uint8)
@@ -254,6 +262,187 @@ def test_drawing_and_test_pictures(page: TrainPage, trained: Run) -> None:
     shown = sketch.answer.value
     sketch.use(trained)  # another run of the same data set looks at the same picture
     assert sketch.answer.value == shown
-    other = SimpleNamespace(image_size=28)
-    sketch.use(other)  # type: ignore[arg-type]
+    other = SimpleNamespace(image_size=28, result=None, alive=False, can_predict=False)
+    sketch.use(other)  # type: ignore[arg-type]  # of another data set
     assert sketch.pad.picture == b"" and "tr-prediction" not in sketch.answer.value
+
+
+# ---- the drawing while it trains, and what is unlike a digit
+
+
+def one(sketch: Any) -> bytes:
+    ink = np.zeros((sketch.pad.side,) * 2, np.uint8)
+    ink[20:120, 64:76] = 255
+    return ink.tobytes()
+
+
+def test_the_bars_move_while_it_trains(page: TrainPage) -> None:
+    page.form.epochs.value = "60"
+    page.sketch.pad.pixels = one(page.sketch)
+    answers: list[str] = []
+    page.sketch.answer.observe(lambda change: answers.append(change["new"]), "value")
+    states: list[str] = []
+    page.sketch.answer.observe(lambda _: states.append(page.runs.runs[0].state), "value")
+    train(page)
+    moving = [a for a, state in zip(answers, states, strict=True) if state == "running" and "data-digit" in a]
+    assert len(set(moving)) >= 2, "the same answer at every step"
+    assert all('role="status"' not in answer for answer in moving)
+    assert 'data-digit="1"' in answers[-1]
+
+
+def test_watching_does_not_change_what_is_learned(trained: Run) -> None:
+    run = Run(Settings("digits", epochs=25))
+    run.ask(np.eye(8, dtype=np.float32))
+    finished(run)
+    assert run.view is not None and run.view.probabilities is not None
+    assert run.curves["loss"].points() == trained.curves["loss"].points()
+
+
+@pytest.mark.parametrize(("model", "units", "side"), [("mlp", 256, 8), ("lenet", 6, 3)])
+def test_the_first_layer_and_its_answers(model: str, units: int, side: int) -> None:
+    run = finished(Run(Settings("digits", model, epochs=2)))
+    assert run.result is not None
+    picture = run.result.pictures[0]
+    view = run.look(picture)
+    weight, bias = (torch.tensor(array) for array in run.weights()[:2])
+    if model == "mlp":
+        answers = torch.relu(torch.tensor(picture.reshape(-1)) @ weight + bias)
+        pictures = weight.T.reshape(units, side, side)
+    else:
+        image = torch.tensor(picture)[None, None]
+        answers = torch.relu(torch.nn.functional.conv2d(image, weight, bias, padding=1)).mean(dim=(0, 2, 3))
+        pictures = weight[:, 0]
+    shown = min(units, 32)
+    assert view.units == units and view.weights.shape == (shown, side, side)
+    assert np.allclose(view.weights, pictures[:shown])
+    assert view.activations is not None and np.allclose(view.activations, answers[:shown], atol=1e-5)
+    assert view.probabilities is not None and np.allclose(
+        view.probabilities, run.result.probabilities[0], atol=1e-5
+    )
+    p = view.probabilities.astype(np.float64)
+    assert view.entropy == pytest.approx(scipy.stats.entropy(p, base=2), abs=1e-6)
+
+
+def test_a_spiral_is_unlike_and_a_test_image_is_not(page: TrainPage, trained: Run) -> None:
+    sketch = page.sketch
+    until(lambda: "digits" in sketch.likeness)
+    sketch.use(trained)
+    sketch.draw_spiral()
+    (line,) = sketch.pad.strokes
+    image = Image.new("L", (140, 140))
+    ImageDraw.Draw(image).line([(140 * x, 140 * y) for x, y in line], fill=255, width=10, joint="curve")
+    sketch.pad.pixels = image.tobytes()
+    assert 'data-unlike="true"' in sketch.answer.value and "none of these" in sketch.answer.value
+    assert "entropy" in sketch.answer.value and "Highest probability" in sketch.answer.value
+    sketch.pad.pixels = one(sketch)
+    assert 'data-unlike="false"' in sketch.answer.value and "none of these" not in sketch.answer.value
+
+
+def test_likeness_against_scipy() -> None:
+    pictures = np.random.default_rng(3).random((40, 3, 3), np.float32)
+    likeness = Likeness(pictures)
+    flat = pictures.reshape(40, -1).astype(np.float64)
+    distances = scipy.spatial.distance.cdist(flat, flat)
+    np.fill_diagonal(distances, np.inf)
+    assert likeness.limit == pytest.approx(np.percentile(distances.min(axis=1), 99.5), rel=1e-4)
+    found = likeness.nearest(pictures[7] + np.float32(0.01))
+    assert found.distance == pytest.approx(0.03, abs=1e-3) and not found.unlike
+    assert np.array_equal(found.picture, pictures[7])
+    assert likeness.nearest(np.full((3, 3), 9, np.float32)).unlike
+
+
+def test_few_digits_that_were_not_trained_on_are_unlike() -> None:
+    bundle = sampan.datasets.load("digits")
+    likeness = Likeness(images_and_labels(bundle.train)[0])
+    unlike = [likeness.nearest(picture).unlike for picture in images_and_labels(bundle.test)[0]]
+    assert np.mean(unlike) < 0.03
+
+
+# ---- settings and runs survive a reload
+
+
+def test_a_link_fills_in_the_form_and_follows_it(page: TrainPage) -> None:
+    fresh = TrainPage()
+    fresh.form.link.given = "dataset=digits&optimizer=SGD&learning_rate=0.5&epochs=7&device=tpu&x=%3Cb%3E"
+    assert fresh.form.epochs.value == "7"  # before the library is loaded
+    fresh.load_library()
+    settings = fresh.form.read()
+    assert settings == Settings("digits", "mlp", "SGD", 0.5, 64, 7)
+    fresh.form.batch_size.value = "32"
+    again = TrainPage()
+    again.form.link.given = fresh.form.link.query
+    again.load_library()
+    assert again.form.texts() == fresh.form.texts()
+
+
+def test_a_link_with_wrong_values_is_explained(page: TrainPage) -> None:
+    page.form.link.given = "model=transformer&epochs=" + "9" * 50
+    assert page.form.model.value == "mlp" and len(page.form.epochs.value) == 20
+    assert page.form.read() is None and "Epochs" in page.form.message.value
+
+
+def reopened(folder: Path) -> TrainPage:
+    page = TrainPage(folder=folder)
+    page.load_library()
+    page.form.dataset.value = "digits"
+    page.form.epochs.value = "2"
+    return page
+
+
+def test_runs_survive_a_reload_until_they_are_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    page = reopened(folder)
+    train(page)
+    page.form.model.value = "lenet"
+    train(page)
+    page.form.learning_rate.value, page.form.optimizer.value = "1e30", "SGD"
+    train(page)
+    assert len(list(folder.glob("*.npz"))) >= 2
+
+    again = reopened(folder)
+    rows = len(list(folder.glob("*.npz")))
+    assert [row["cells"] for row in again.table.rows] == [row["cells"] for row in page.table.rows][:rows]
+    assert again.loss.finished == page.loss.finished[: 2 * rows]
+    for old, new in zip(page.runs.runs[:2], again.runs.runs[:2], strict=True):
+        assert old.result is not None and new.result is not None
+        assert np.array_equal(old.result.probabilities, new.result.probabilities)
+        assert np.allclose(new.predict(old.result.pictures[:9]), old.result.probabilities[:9], atol=1e-5)
+    assert again.shown is again.runs.runs[1]
+    again.remove(1)
+    assert len(list(folder.glob("*.npz"))) == rows - 1
+    train(again)
+    assert again.runs.runs[-1].number == rows + 1
+
+
+def test_a_broken_file_and_old_runs(tmp_path: Path) -> None:
+    page = reopened(tmp_path)
+    train(page)
+    run = page.runs.runs[0]
+    for _ in range(6):
+        keep.save(run, tmp_path)
+    files = kept_runs.files(tmp_path)
+    assert len(files) == RunList.LIMIT and files[-1] == run.path
+    files[0].write_bytes(b"PK not a file of numbers")
+    again = reopened(tmp_path)
+    assert len(again.runs.runs) == RunList.LIMIT - 1
+    assert len({run.number for run in again.runs.runs}) == RunList.LIMIT - 1
+
+
+def test_a_full_disk_is_told(page: TrainPage, tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file where the folder should be")
+    page.folder = tmp_path / "runs"
+    page.form.epochs.value = "1"
+    train(page)
+    assert "could not be stored" in page.form.message.value
+    assert page.runs.runs[0].can_predict
+
+
+def test_the_axis_is_logarithmic_when_a_loss_is_far_above_guessing(page: TrainPage) -> None:
+    page.form.optimizer.value, page.form.learning_rate.value = "SGD", "60"
+    train(page)
+    assert max(page.runs.runs[0].curves["loss"].points()[1], default=0) > 10
+    assert page.loss.logarithmic and "logarithmic" in page.loss.axis_words["why"]
+    page.loss.logarithmic, page.loss.chosen = False, True  # as the visitor's button does
+    page.form.learning_rate.value = "0.1"
+    train(page)
+    assert not page.loss.logarithmic

@@ -18,6 +18,13 @@ class Curve:
         self._means: list[tuple[float, float]] = []
         self._open: list[tuple[float, float]] = []  # the points of the mean that is being filled
 
+    @classmethod
+    def of(cls, x: list[float], y: list[float]) -> Curve:
+        """A curve of these points, each a mean already; later points are added beside them."""
+        curve = cls()
+        curve._means = [(float(a), float(b)) for a, b in zip(x, y, strict=True)][-curve.capacity :]
+        return curve
+
     def add(self, x: float, y: float) -> None:
         """Appends a point. A y that is not finite is skipped."""
         if not (math.isfinite(x) and math.isfinite(y)):

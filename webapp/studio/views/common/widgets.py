@@ -51,7 +51,8 @@ class LiveChart(anywidget.AnyWidget):
     """Lines that grow while something runs (`static/live_chart.js`).
 
     `finished` and `live` hold series {id, run, slot, kind, x, y}; `kind` is "train" or "test", `slot` 1..5 the
-    colour. `most` is the highest share of a percent chart. `summary` is for screen readers: change it only for
+    colour. `most` is the highest share of a percent chart. With `axis_words` {linear, logarithmic, why} a button switches the axis
+    of the losses, and `why` is shown where it is logarithmic. `summary` is for screen readers: change it only for
     news, not with every point.
     """
 
@@ -66,13 +67,16 @@ class LiveChart(anywidget.AnyWidget):
     summary = traitlets.Unicode().tag(sync=True)
     finished = traitlets.List(traitlets.Dict()).tag(sync=True)
     live = traitlets.List(traitlets.Dict()).tag(sync=True)
+    logarithmic = traitlets.Bool(False).tag(sync=True)
+    chosen = traitlets.Bool(False).tag(sync=True)  # whether the visitor has switched the axis
+    axis_words = traitlets.Dict().tag(sync=True)
 
 
 class DigitPad(anywidget.AnyWidget):
     """A pad to draw on (`static/digit_pad.js`): `pixels` are side x side bytes, 255 is ink.
 
     Sends {"clear": true} when the visitor cleared it. Setting `picture` (bytes of a square image) shows it on the
-    pad.
+    pad; `strokes`, lists of points [x, y] in 0..1, are drawn as the visitor's would be.
     """
 
     _esm = STATIC / "digit_pad.js"
@@ -83,6 +87,29 @@ class DigitPad(anywidget.AnyWidget):
     # Buffers are received as memoryviews, which the trait would refuse.
     pixels = traitlets.Bytes(b"").tag(sync=True, from_json=lambda value, _widget: bytes(value))
     picture = traitlets.Bytes(b"").tag(sync=True)
+    strokes = traitlets.List(traitlets.List(traitlets.List(traitlets.Float()))).tag(sync=True)
+
+
+class UnitView(anywidget.AnyWidget):
+    """The units of a first layer (`static/unit_view.js`): `weights` int8 [units, height, width] with `shape`, each unit
+    scaled to its largest; `activations` uint8 [units], or empty without a picture. `label` is for screen readers."""
+
+    _esm = STATIC / "unit_view.js"
+    shape = traitlets.List(traitlets.Int(), [0, 0, 0]).tag(sync=True)
+    weights = traitlets.Bytes(b"").tag(sync=True)
+    activations = traitlets.Bytes(b"").tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
+    caption = traitlets.Unicode().tag(sync=True)
+
+
+class ShareLink(anywidget.AnyWidget):
+    """The page's settings in its address (`static/share_link.js`): `given` is the query that the page was opened with,
+    `query` the present one, which a button copies as a link."""
+
+    _esm = STATIC / "share_link.js"
+    given = traitlets.Unicode().tag(sync=True)
+    query = traitlets.Unicode().tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
 
 
 class RunTable(anywidget.AnyWidget):

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from studio.i18n import t
 
-from ..common.figures import duration, origin, percent
+from ..common.figures import duration, notice, origin, percent
+from .insight import View
+from .likeness import Nearest
 from .results import Mistake
 from .runs import Progress
 
@@ -144,11 +146,19 @@ def mistakes(worst: Sequence[Mistake], wrong: int, total: int, lang: str) -> str
 
 
 def prediction(
-    probabilities: NDArray[np.float32], picture: NDArray[np.float32], lang: str, true: int | None = None
+    view: View,
+    picture: NDArray[np.float32],
+    lang: str,
+    true: int | None = None,
+    nearest: tuple[Nearest, float] | None = None,
+    moving: bool = False,
 ) -> str:
-    """The predicted digit, a bar for each probability, and the input image of the network."""
-    best = int(probabilities.argmax())
-    verdict = escape(t("train.prediction", lang, digit=best, p=percent(float(probabilities[best]))))
+    """The predicted digit, a bar for each probability, the input image of the network, and the nearest training image with
+    the limit of its distance. `moving`: the answer changes several times a second, which a screen reader need not hear."""
+    assert view.probabilities is not None
+    best = int(view.probabilities.argmax())
+    highest = percent(float(view.probabilities[best]))
+    verdict = escape(t("train.prediction", lang, digit=best, p=highest))
     if true is not None:
         key = "train.prediction_right" if true == best else "train.prediction_wrong"
         verdict += " " + escape(t(key, lang, true=true))
@@ -156,13 +166,28 @@ def prediction(
         f'<li class="{"is-best" if digit == best else ""}" data-p="{float(p):.4f}"><span>{digit}</span>'
         f'<span class="sp-track"><span class="sp-bar" style="width:{100 * float(p):.1f}%"></span></span>'
         f'<span class="sp-number">{escape(percent(float(p)))}</span></li>'
-        for digit, p in enumerate(probabilities)
+        for digit, p in enumerate(view.probabilities)
     )
-    seen = escape(t("train.seen", lang, size=picture.shape[0]))
     label = escape(t("train.bars_label", lang), quote=True)
+    pictures = _input(picture, "train.seen", lang)
+    unlike = nearest is not None and nearest[0].unlike
+    words = {"p": highest, "entropy": f"{view.entropy:.2f}"}
+    facts = escape(t("train.certainty", lang, **words))
+    if nearest is not None:
+        found, limit = nearest
+        pictures += _input(found.picture, "train.nearest", lang)
+        words |= {"distance": f"{found.distance:.2f}", "limit": f"{limit:.2f}"}
+        facts += " " + escape(t("train.distance", lang, **words))
+    note = notice(t("train.unlike", lang, **words)) if unlike else ""
+    role = "" if moving else ' role="status"'
     return (
-        f'<div class="tr-prediction" data-digit="{best}"><div class="tr-verdict">'
-        f"{image(picture, t('train.seen', lang, size=picture.shape[0]))}"
-        f'<div><p class="tr-answer" role="status">{verdict}</p><p class="sp-muted sp-small">{seen}</p></div></div>'
-        f'<ul class="tr-bars" aria-label="{label}">{bars}</ul></div>'
+        f'<div class="tr-prediction" data-digit="{best}" data-unlike="{str(unlike).lower()}">'
+        f'<p class="tr-answer"{role}>{verdict}</p>'
+        f'<ul class="tr-bars" aria-label="{label}">{bars}</ul>'
+        f'{note}<div class="tr-inputs">{pictures}</div><p class="sp-muted sp-small">{facts}</p></div>'
     )
+
+
+def _input(picture: NDArray[np.float32], key: str, lang: str) -> str:
+    words = t(key, lang, size=picture.shape[0])
+    return f"<figure>{image(picture, words)}<figcaption>{escape(words)}</figcaption></figure>"

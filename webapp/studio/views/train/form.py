@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import parse_qsl, urlencode
 
 import ipywidgets as widgets
 
 from studio.i18n import t
 
 from ..common.figures import notice
+from ..common.widgets import ShareLink
 from .settings import GOOD_RATES, MODELS, OPTIMIZERS, SettingError, Settings
+
+LINK_WORDS = ("copy", "copied", "by_hand", "field")
+MOST_LETTERS = 20  # of a number in a link
 
 
 class SettingsForm:
@@ -20,6 +25,7 @@ class SettingsForm:
 
     def __init__(self, lang: str, on_start: Callable[[], None], on_cancel: Callable[[], None]) -> None:
         self.lang = lang
+        self._wanted: dict[str, str] = {}  # texts of a link that were not filled in yet
         self._rate_is_ours = True  # until the visitor types a rate, the default of the optimizer is used
         self.dataset = self._choice("dataset", [(t("train.loading", lang), "")])
         self.about = widgets.HTML()
@@ -40,13 +46,25 @@ class SettingsForm:
         self.optimizer.observe(self._suggest_rate, "value")
         self.learning_rate.observe(self._rate_typed, "value")
         for field in self.fields.values():
-            field.observe(lambda _: self._clear(), "value")
+            field.observe(lambda _: self._changed(), "value")
         pairs = widgets.GridBox([self.learning_rate, self.batch_size, self.epochs, self.device])
         pairs.add_class("tr-pairs")
         buttons = widgets.HBox([self.start, self.cancel])
+        self.link = ShareLink(words={word: t(f"train.link.{word}", lang) for word in LINK_WORDS})
+        self.link.observe(lambda change: self.take(dict(parse_qsl(change["new"]))), "given")
         heading = widgets.HTML(f"<h2>{t('train.settings', lang)}</h2>")
         self.root = widgets.VBox(
-            [heading, self.dataset, self.about, self.model, self.optimizer, pairs, self.message, buttons]
+            [
+                heading,
+                self.dataset,
+                self.about,
+                self.model,
+                self.optimizer,
+                pairs,
+                self.message,
+                buttons,
+                self.link,
+            ]
         )
         self.root.add_class("sp-card")
         self.root.add_class("tr-form")
@@ -68,6 +86,30 @@ class SettingsForm:
         self.dataset.options = datasets
         self.device.options = devices
         self.start.disabled = not datasets
+        self._fill()
+
+    def take(self, texts: Mapping[str, str]) -> None:
+        """Fills in the fields of a link. A choice that is not offered yet waits for `offer`; one that does not exist is
+        left out."""
+        self._wanted = {name: text for name, text in texts.items() if name in self.fields}
+        self._fill()
+
+    def texts(self) -> dict[str, str]:
+        """The fields as they are, for a link."""
+        return {name: str(field.value) for name, field in self.fields.items()}
+
+    def _fill(self) -> None:
+        for name, field in self.fields.items():
+            text = self._wanted.get(name)
+            if text is None:
+                continue
+            if isinstance(field, widgets.Dropdown):
+                if text not in [value for _, value in field.options]:
+                    continue
+                field.value = text
+            else:
+                field.value = text[:MOST_LETTERS]
+            del self._wanted[name]
 
     def describe(self, html: str) -> None:
         """The facts about the chosen data set, under its field."""
@@ -79,9 +121,8 @@ class SettingsForm:
         self.cancel.disabled = not running
 
     def read(self) -> Settings | None:
-        texts = {name: str(field.value) for name, field in self.fields.items()}
         try:
-            settings = Settings.from_text(texts)
+            settings = Settings.from_text(self.texts())
         except SettingError as error:
             self.explain(error)
             return None
@@ -101,6 +142,11 @@ class SettingsForm:
         self.message.value = ""
         for field in self.fields.values():
             field.remove_class("is-wrong")
+
+    def _changed(self) -> None:
+        self._clear()
+        if not self.start.disabled or self.link.query:  # not while the choices are filled in
+            self.link.query = urlencode(self.texts())
 
     def _suggest_rate(self, change: dict[str, str]) -> None:
         if self._rate_is_ours:

@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 
+from studio import kept_runs
 from studio.i18n import t
 from studio.paths import STATIC
 
@@ -18,22 +22,25 @@ from ..common import visitor
 from ..common.figures import duration, notice, percent
 from ..common.pieces import card, line
 from ..common.widgets import LiveChart, RunTable, put_up
-from . import figures
+from . import figures, keep
 from .form import SettingsForm
-from .runs import Run, RunList
+from .likeness import Likeness
+from .runs import Run, RunList, images_and_labels
 from .settings import DATASETS, MODELS
 from .sketch import Sketch
 
 TICK = 0.15  # seconds between two updates of the page: at most seven a second
 MISTAKES = 12
+HIGH_LOSS = 10.0  # more than four times ln(10), the loss of guessing
 NO_BETTER_THAN_CHANCE = 0.2  # ten digits: a guess is right one time in ten
 
 
 class TrainPage:
     """`root` is the whole page as one widget; `load_library()` enables it."""
 
-    def __init__(self, lang: str = "en") -> None:
+    def __init__(self, lang: str = "en", folder: Path | None = None) -> None:
         self.lang = lang
+        self.folder = folder  # where finished runs are kept; None: nowhere
         self.runs = RunList()
         self.shown: Run | None = None  # whose mistakes are shown and whose network predicts drawings
         self.ready = threading.Event()
@@ -58,11 +65,13 @@ class TrainPage:
             card([self._title("confusion"), self.confusion]), card([self._title("mistakes"), self.mistakes])
         )
         self.results.add_class("tr-results")
-        charts = _grid(self.loss, self.accuracy)
-        live = card([self._title("live"), self.status, charts], "tr-live")
-        work = widgets.VBox(
-            [live, card([self._title("compare"), self.table]), self.results, self.sketch.root]
-        )
+        charts = widgets.VBox([self._title("live"), self.status, self.loss, self.accuracy])
+        beside = widgets.Box([charts, self.sketch.root])
+        beside.add_class("tr-beside")
+        live = card([beside], "tr-live")
+        units = card([self._title("units"), self.sketch.units])
+        compare = card([self._title("compare"), self.table, widgets.HTML(self._kept_note())])
+        work = widgets.VBox([live, units, compare, self.results])
         work.add_class("tr-work")
         columns = widgets.Box([self.form.root, work])
         columns.add_class("tr-columns")
@@ -88,6 +97,7 @@ class TrainPage:
             run = self.runs.add(settings, self._bundles.__getitem__)
             run.start()
             self.form.busy(True)
+            self.sketch.use(run)
             self._draw_runs(without=run)
             self._announce("announce.started", run)
             self._ticker = threading.Thread(target=self._follow, args=(run,), name="page", daemon=True)
@@ -103,6 +113,7 @@ class TrainPage:
         with self._lock:
             run = self.runs.get(number)
             self.runs.remove(number)
+            keep.forget(run)
             if self.shown is run:
                 self.shown = next((r for r in reversed(self.runs.runs) if r.can_predict), None)
                 self._show_result()
@@ -133,7 +144,14 @@ class TrainPage:
         with self._lock:
             self.form.offer([(self._t(f"dataset.{name}"), name) for name in names], devices)
             self.status.value = notice(self._t("ready" if names else "error.no_data"), bad=not names)
+            if self.folder is not None:
+                keep.load(self.folder, self._bundles, self.runs)
+                self.shown = next((r for r in reversed(self.runs.runs) if r.can_predict), None)
+                self._draw_runs()
+                self._show_result()
             self.ready.set()
+        for name in names:  # a second of work for MNIST, which nothing waits for
+            self.sketch.likeness[name] = Likeness(images_and_labels(self._bundles[name].train)[0])
 
     def show(self) -> None:
         """Displays the page, then loads the library."""
@@ -158,11 +176,13 @@ class TrainPage:
             with self._lock:
                 if run in self.runs.runs:
                     self._draw_live(run)
+                    self.sketch.follow()
             if progress.test_accuracy is not None and run.curves["test_loss"].points()[0][-1] > epoch:
                 epoch = int(run.curves["test_loss"].points()[0][-1])
                 self._announce("announce.epoch", run)
         with self._lock:
             if run in self.runs.runs:  # not removed while it trained
+                self._keep(run)
                 self.shown = run if run.can_predict else self.shown
                 self._draw_live(run)
                 self._draw_runs()
@@ -172,6 +192,19 @@ class TrainPage:
                 self.status.value = notice(self._t("ready"))
             self.form.busy(False)
 
+    def _keep(self, run: Run) -> None:
+        """Stores a run that a reload should find again: one with curves."""
+        if (
+            self.folder is None
+            or (run.failure and run.failure.kind == "error")
+            or not len(run.curves["loss"])
+        ):
+            return
+        try:
+            keep.save(run, self.folder)
+        except OSError as error:
+            self.form.say(self._t("error.not_kept", error=error.strerror or error))
+
     def _draw_live(self, run: Run) -> None:
         self.status.value = self._failure(run) + figures.status(run.progress(), self._name(run), self.lang)
         for chart, kind in ((self.loss, "loss"), (self.accuracy, "accuracy")):
@@ -180,6 +213,13 @@ class TrainPage:
                     float(r.settings.epochs) for r in self.runs.runs if r is run or len(r.curves[kind])
                 )
                 chart.live = self._series(run, kind)
+        self._choose_axis()
+
+    def _choose_axis(self) -> None:
+        """Losses far above that of guessing would press all other curves flat."""
+        if not self.loss.chosen:
+            points = [y for run in self.runs.runs for y in run.curves["loss"].points()[1]]
+            self.loss.logarithmic = max(points, default=0.0) > HIGH_LOSS
 
     def _draw_runs(self, without: Run | None = None) -> None:
         """The table and the curves of the runs that have ended; `without` is drawn live."""
@@ -189,6 +229,7 @@ class TrainPage:
                 done = [run for run in self.runs.runs if run is not without]
                 chart.finished = [series for run in done for series in self._series(run, kind)]
                 chart.x_max = max((float(run.settings.epochs) for run in self.runs.runs), default=1.0)
+        self._choose_axis()
         self.table.rows = [self._row(run) for run in self.runs.runs]
         if not self.runs.runs:
             self.status.value = notice(self._t("ready"))
@@ -196,7 +237,7 @@ class TrainPage:
     def _show_result(self) -> None:
         run = self.shown
         self.table.selected = run.number if run else 0
-        self.sketch.use(run)
+        self.sketch.use(self.runs.current or run)
         result = run.result if run else None
         if run is None or result is None:
             empty = f'<p class="sp-muted">{self._t("no_result")}</p>'
@@ -293,7 +334,15 @@ class TrainPage:
             x_max=1.0,
             kinds={"train": self._t("chart.train"), "test": self._t("chart.test")},
             empty=self._t("chart.empty"),
+            axis_words=self._axis_words() if kind == "loss" else {},
         )
+
+    def _axis_words(self) -> dict[str, str]:
+        why = self._t("axis.why", high=f"{HIGH_LOSS:g}", guess=f"{math.log(10):.1f}")
+        return {"why": why, "linear": self._t("axis.linear"), "logarithmic": self._t("axis.logarithmic")}
+
+    def _kept_note(self) -> str:
+        return f'<p class="sp-muted sp-small">{escape(self._t("kept", limit=RunList.LIMIT))}</p>'
 
     def _title(self, key: str) -> widgets.HTML:
         return widgets.HTML(f"<h2>{self._t(f'heading.{key}')}</h2>")
@@ -322,8 +371,8 @@ def smaller_rate(rate: float) -> str:
 
 
 def visitor_page() -> TrainPage:
-    """The page in the visitor's language, as created by the notebook."""
-    return TrainPage(visitor.language())
+    """The page in the visitor's language, as created by the notebook, whose working directory is the workspace."""
+    return TrainPage(visitor.language(), kept_runs.folder(Path.cwd()))
 
 
 def _grid(*children: widgets.Widget) -> widgets.GridBox:

@@ -10,17 +10,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..common.curves import Curve
+from .insight import View, view
 from .results import Result
 from .settings import Settings
 
 EVALUATION_BATCH = 256
 FINAL_STATES = ("done", "cancelled", "failed")
+LOOK_S = 0.2  # while it trains, the drawing is answered at most five times a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,13 @@ class Run:
         self.result: Result | None = None
         self.curves = {name: Curve() for name in ("loss", "accuracy", "test_loss", "test_accuracy")}
         self.image_size = 0
+        self.path: Path | None = None  # its file, if it is kept
+        self.view: View | None = None  # of the question, while it trains
+        self._question: NDArray[np.float32] | None = None
+        self._looked = 0.0
         self._load = load
         self._network: Any = None
+        self._weights: list[NDArray[np.float32]] = []  # of a kept run, until its network is needed
         self._model: Any = None
         self._epoch = self._step = self._steps = 0
         self._at = (0, 0)  # epoch and step of the batch that is being computed
@@ -130,6 +138,50 @@ class Run:
             test_accuracy=result.accuracy if result else None,
         )
 
+    def counts(self) -> dict[str, Any]:
+        """What of the progress a kept run needs."""
+        return {
+            "epoch": self._epoch,
+            "step": self._step,
+            "steps": self._steps,
+            "loss": self._loss,
+            "accuracy": self._accuracy,
+        }
+
+    def end_as(
+        self,
+        state: str,
+        seconds: float,
+        curves: dict[str, Curve],
+        failure: Failure | None,
+        result: Result | None,
+        image_size: int,
+        weights: list[NDArray[np.float32]],
+        counts: dict[str, Any],
+    ) -> None:
+        """Makes a new run the one that ended so: a kept one is read again."""
+        if state not in FINAL_STATES:
+            raise ValueError(f"state: expected one of {', '.join(FINAL_STATES)}, got {state!r}")
+        self.state, self.curves, self.failure, self.result = state, curves, failure, result
+        self.image_size, self._weights = image_size, weights
+        self._began, self._ended = 1.0, 1.0 + float(seconds)
+        self._epoch, self._step, self._steps = (int(counts[name]) for name in ("epoch", "step", "steps"))
+        self._loss, self._accuracy = counts["loss"], counts["accuracy"]
+
+    def weights(self) -> list[NDArray[np.float32]]:
+        """All parameters, in the order of the network."""
+        return [parameter.numpy() for parameter in self._ready().parameters()]
+
+    def ask(self, picture: NDArray[np.float32] | None) -> None:
+        """The image [size, size] that the network answers while it trains; `view` is its latest answer."""
+        self._question = picture
+
+    def look(self, picture: NDArray[np.float32] | None) -> View:
+        """The answer of a run that has ended."""
+        if not self.can_predict:
+            raise RuntimeError(f"look: expected a finished run, got one that is {self.state}")
+        return view(self._ready(), picture, self.image_size)
+
     def predict(self, pictures: NDArray[np.float32]) -> NDArray[np.float32]:
         """Probabilities [n, 10] of images [n, size, size] (0..1). RuntimeError before the run has ended."""
         if not self.can_predict:
@@ -172,7 +224,7 @@ class Run:
 
         settings = self.settings
         bundle = (self._load or sampan.datasets.load)(settings.dataset)
-        test_pictures, test_labels = _arrays(bundle.test)
+        test_pictures, test_labels = images_and_labels(bundle.test)
         self.image_size = test_pictures.shape[-1]
         sampan.set_device("gpu" if settings.device == "gpu" else "cpu")
         sampan.seed(settings.seed)
@@ -200,6 +252,10 @@ class Run:
             self.curves["accuracy"].add(at, accuracy)
             if self._cancel.is_set():
                 model.stop_training = True
+            now = time.monotonic()
+            if now - self._looked >= LOOK_S:
+                self._looked = now
+                self.view = view(self._network, self._question, self.image_size)
 
         def after_epoch(epoch: int) -> None:  # also called for an epoch that was cut short
             result = Result(test_pictures, test_labels, self._probabilities(test_pictures))
@@ -221,7 +277,7 @@ class Run:
         """Softmax of the network's logits for images [n, size, size], in chunks to bound the memory."""
         import sampan
 
-        network = self._network
+        network = self._ready()
         network.eval()
         parts = []
         try:
@@ -233,6 +289,16 @@ class Run:
         finally:
             network.train()
         return np.concatenate(parts).astype(np.float32)
+
+    def _ready(self) -> Any:
+        """The network; that of a kept run is made now."""
+        if self._network is None:
+            network = _network(self.settings.model, self.image_size)
+            parameters = network.parameters()
+            for parameter, weight in zip(parameters, self._weights, strict=True):
+                parameter.set_value(weight)
+            self._network, self._weights = network, []
+        return self._network
 
 
 class RunList:
@@ -259,11 +325,21 @@ class RunList:
             raise ValueError(f"runs: expected at most {self.LIMIT}, remove one first")
         if self.current is not None:
             raise ValueError("runs: one is training, wait for its end or cancel it first")
-        self._last += 1
-        run = Run(settings, self._last, load)
+        run = Run(settings, self._last + 1, load)
+        self._place(run)
+        return run
+
+    def restore(self, run: Run) -> None:
+        """Adds a run that has ended; it gets another number if a run has its own."""
+        if self.full:
+            raise ValueError(f"runs: expected at most {self.LIMIT}, remove one first")
+        run.number = max(run.number, self._last + 1)
+        self._place(run)
+
+    def _place(self, run: Run) -> None:
+        self._last = run.number
         run.slot = min(set(range(1, self.LIMIT + 1)) - {other.slot for other in self.runs})
         self.runs.append(run)
-        return run
 
     def get(self, number: int) -> Run:
         for run in self.runs:
@@ -279,7 +355,7 @@ class RunList:
         self.runs.remove(run)
 
 
-def _arrays(dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def images_and_labels(dataset: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """(pictures [n, size, size] 0..1, labels [n]) of a data set, scaled as its items are."""
     items = [dataset[i] for i in range(len(dataset))]
     pictures = np.stack([np.asarray(picture, np.float32) for picture, _ in items])[:, 0]
