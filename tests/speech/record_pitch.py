@@ -14,6 +14,8 @@ CALLS = [
     "8000|min_f0=60.0,max_f0=500.0,penalty_factor=0.2",
     "22050|frame_length_ms=30.0,frame_shift_ms=8.0,soft_min_f0=30.0,delta_pitch=0.01",
     "44100|lowpass_cutoff=900.0,nccf_ballast=700.0,lowpass_filter_width=2,upsample_filter_width=3",
+    "16000|snip_edges=False",
+    "8000|snip_edges=False,nccf_ballast_online=True,frame_shift_ms=8.0",
 ]
 
 

@@ -36,8 +36,9 @@ class PitchOptions:
     nccf_ballast: makes the NCCF of quiet frames small. nccf_ballast_online: quiet as compared with the signal
     up to the frame's end; else with all of it. lowpass_filter_width, upsample_filter_width: zeros of the
     filters on each side. history: a frame that is so many frames old is decided, if paths still differ there
-    by then. Kaldi decides at the end; the results differ only where nothing is heard for so long. Kaldi's
-    pre-emphasis and snip_edges=False are left out.
+    by then. Kaldi decides at the end; the results differ only where nothing is heard for so long. snip_edges:
+    only whole frames; else frames are centred at multiples of the shift, with zeros beyond the signal, and
+    there are length / shift of them. Kaldi's pre-emphasis is left out.
     """
 
     sample_rate: int = 16000
@@ -55,10 +56,11 @@ class PitchOptions:
     lowpass_filter_width: int = 1
     upsample_filter_width: int = 5
     history: int = 1000
+    snip_edges: bool = True
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            if field.name not in ("nccf_ballast", "nccf_ballast_online", "soft_min_f0"):
+            if field.name not in ("nccf_ballast", "nccf_ballast_online", "soft_min_f0", "snip_edges"):
                 positive(field.name, getattr(self, field.name))
         for name in ("lowpass_filter_width", "upsample_filter_width", "history"):
             whole(name, getattr(self, name))
@@ -175,20 +177,24 @@ class _Tracker:
     def __init__(self, options: PitchOptions, variance: float | None = None) -> None:
         self.options, self.lags, self.variance = options, lags_of(options), variance
         self.path = _Path(options)
-        self.held = np.empty(0, np.float32)  # from the first sample of the next frame on
+        # Samples from a frame's first to the last that its greatest lag needs; how many come before the signal.
+        self.reach = options.window + self.lags.first + self.lags.span - 1
+        self.lead = 0 if options.snip_edges else self.reach // 2 - options.shift // 2
+        self.held = np.zeros(self.lead, np.float32)  # from the first sample of the next frame on
+        self.length = 0
         self.sums = np.zeros(3)
 
     def feed(self, new: Array, silence: int = 0) -> Array:
         """float32 [decided frames, 2] after new samples, and zeros behind them that are not the signal's."""
-        o, lags = self.options, self.lags
+        o, lags, reach = self.options, self.lags, self.reach
         known = len(self.held) + len(new)
+        self.length += len(new)
         self.held = np.concatenate([self.held, new, np.zeros(silence, np.float32)])
-        reach = o.window + lags.first + lags.span - 1
         decided = [np.empty((0, 2), np.float32)]
         while len(self.held) >= reach:
             count = min(BLOCK, (len(self.held) - reach) // o.shift + 1)
             if self.variance is None:
-                begin, done = self.path.frames * o.shift, int(self.sums[0])
+                begin, done = self.path.frames * o.shift - self.lead, int(self.sums[0])
                 ends = np.minimum(np.arange(count) * o.shift + reach, known) + begin
                 variance = kernels.mean_squares(self.held[done - begin :], done, ends, self.sums)
             else:
@@ -203,7 +209,12 @@ class _Tracker:
 
     def finish(self, new: Array) -> Array:
         """The frames that are left after the last samples; silence is assumed behind them."""
-        decided = self.feed(new, self.lags.first + self.lags.span - 1)
+        silence = self.reach - self.options.window
+        if not self.options.snip_edges:
+            length, shift = self.length + len(new), self.options.shift
+            frames = (2 * length + shift) // (2 * shift)  # length / shift, rounded
+            silence = max(0, (frames - 1) * shift + self.reach - self.lead - length) if frames else 0
+        decided = self.feed(new, silence)
         return np.concatenate([decided, self.path.take(len(self.path.back))])
 
 
