@@ -106,7 +106,7 @@ assert found == [], found
 )
 def test_what_it_does_to_the_machine_ends_with_it(scored, cell: str, kind: str, error: str) -> None:  # type: ignore[no-untyped-def]
     began = time.monotonic()
-    one, _ = scored(cell, notebook_seconds=2)
+    one, _ = scored(cell, notebook_seconds=1)
     assert one.state == "failed" and time.monotonic() - began < 60
     said = told(one)
     assert said[0].startswith(kind) and said[1].startswith(error), one.problems
