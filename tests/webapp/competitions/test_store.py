@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_read_costs_no_attempt_but_is_not_unlimited(
         enter(store, Outcome("refused", problems=[("empty", {})]))
     with pytest.raises(Refused) as refused:
         submit(store, "ada", NOON)
-    assert kinds(refused) == ["daily"]
+    assert kinds(refused) == ["daily_unreadable"]
 
 
 def test_one_that_the_metric_did_not_score_costs_an_attempt(tmp_path: Path) -> None:

@@ -416,8 +416,10 @@ def _may_submit(competition: Competition, team: Team, now: float, today: tuple[i
     phase = competition.phase(now)
     if phase != "open":
         raise refuse("not_begun" if phase == "soon" else "ended")
-    if today[0] >= competition.daily or today[1] >= REFUSED_A_DAY:
+    if today[0] >= competition.daily:
         raise refuse("daily", most=competition.daily, team=team.title)
+    if today[1] >= REFUSED_A_DAY:
+        raise refuse("daily_unreadable", most=REFUSED_A_DAY, team=team.title)
 
 
 def _submission(row: sqlite3.Row) -> Submission:

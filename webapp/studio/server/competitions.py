@@ -34,7 +34,7 @@ from .grading import Elsewhere
 from .markdown import rendered
 
 T = TypeVar("T")
-DAY_S = 86400.0
+PIECE = 1 << 20  # bytes
 
 
 def folder(home: Path) -> Path:
@@ -208,16 +208,20 @@ class File(CompetitionPage):
         if competition.phase(time.time()) == "soon" and not self.teaching:
             raise web.HTTPError(404)
         try:
-            content = await self.off(lambda: data_file(self.store, name, file).read_bytes())
+            path = await self.off(data_file, self.store, name, file)
         except Refused as error:
             raise web.HTTPError(404, str(error)) from error
-        self.attach(file, content)
+        self.headers_of(file)
+        with path.open("rb") as stream:  # in pieces: a class may fetch a large file at the same moment
+            while part := await self.off(stream.read, PIECE):
+                self.write(part)
+                await self.flush()
+        self.finish()
 
-    def attach(self, file: str, content: bytes) -> None:
+    def headers_of(self, file: str) -> None:
         self.set_header("Content-Type", "application/octet-stream")
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(file)}")
-        self.finish(content)
 
 
 class Baseline(File):
@@ -227,7 +231,9 @@ class Baseline(File):
     async def get(self, name: str) -> None:
         if name != example.NAME or self.store.competition(name) is None:
             raise web.HTTPError(404)
-        self.attach(example.BASELINE, await self.off(example.baseline, self.language))
+        content = await self.off(example.baseline, self.language)
+        self.headers_of(example.BASELINE)
+        self.finish(content)
 
 
 class Submit(CompetitionPage):
