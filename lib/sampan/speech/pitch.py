@@ -177,7 +177,7 @@ class _Tracker:
     def __init__(self, options: PitchOptions, variance: float | None = None) -> None:
         self.options, self.lags, self.variance = options, lags_of(options), variance
         self.path = _Path(options)
-        # Samples from a frame's first to the last that its greatest lag needs; how many come before the signal.
+        # Samples from a frame's first to the last that its greatest lag needs, and zeros before the signal.
         self.reach = options.window + self.lags.first + self.lags.span - 1
         self.lead = 0 if options.snip_edges else self.reach // 2 - options.shift // 2
         self.held = np.zeros(self.lead, np.float32)  # from the first sample of the next frame on

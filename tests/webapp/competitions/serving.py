@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,10 +54,12 @@ class Person:
         return self.session.get(f"{self.url}competitions{path}", allow_redirects=False, timeout=60)
 
     def post(self, path: str = "", files: Any = None, **data: Any) -> requests.Response:
+        form = re.search(
+            r'name="_xsrf" value="([^"]*)"', self.get().text
+        )  # as the forms of its pages have it
         return self.session.post(
             f"{self.url}competitions{path}",
-            data={**data, "_xsrf": "x"},
-            cookies={"_xsrf": "x"},
+            data={**data, "_xsrf": form[1] if form else ""},
             files=files,
             allow_redirects=False,
             timeout=60,
