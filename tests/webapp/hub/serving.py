@@ -57,14 +57,14 @@ class Visitor:
     def post(self, path: str, data: dict[str, str], xsrf: str, **options: Any) -> requests.Response:
         return self.session.post(self.url + path, data={**data, "_xsrf": xsrf}, timeout=120, **options)
 
-    def press(self, page: str, action: str) -> requests.Response:
-        """Open a page and send its form with that action, as its button does."""
+    def press(self, page: str, action: str, **values: str) -> requests.Response:
+        """Open a page and send its form with that action, as its button does, with what was entered."""
         text = self.get(page).text
         form = re.search(
             rf'<form[^>]*action="{re.escape(action)}"[^>]*>\s*<input[^>]*name="_xsrf" value="([^"]*)"', text
         )
         assert form, f"{page} has no form for {action}"
-        return self.post(action, {}, form[1], allow_redirects=False)
+        return self.post(action, values, form[1], allow_redirects=False)
 
     def open_studio(self, name: str) -> requests.Response:
         """The learner's own Studio, after waiting for the Hub to start it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import nbformat
 import pytest
 import requests
 
+from studio import moments
 from studio.grading import release
 from studio.grading.bubble import available
 from studio.hub import proxy
@@ -138,6 +140,27 @@ def test_a_learner_checks_and_hands_in_from_the_own_studio(hub: ClassHub, ada: V
     for told, valid in ((receipt, True), ({**receipt, "received": receipt["received"] - 3600}, False)):
         reply = ask("tia", "POST", f"{SERVICE}/api/receipts", data=json.dumps(told))
         assert reply.json() == {"valid": valid}
+
+
+def test_after_the_deadline_the_class_decides(hub: ClassHub, ada: Visitor, ask: Ask) -> None:
+    courses, page, teacher = "/user/ada/studio/courses", f"{SERVICE}/studio/grading/7b", hub.visitor("tia")
+    at = {"assignment": "course"}
+
+    def terms(deadline: float | None, late: str) -> None:
+        values = {**at, "deadline": moments.field(deadline), "late": late}
+        assert teacher.press(f"{page}?assignment=course", f"{page}/terms", **values).status_code == 303
+
+    terms(time.time() - 3600, "refused")
+    refused = ada.press(courses, f"{courses}/{NOTEBOOK}/hand-in")
+    assert refused.status_code == 409 and "The deadline has passed" in refused.text
+    late = ask("bob", "POST", f"{SERVICE}/api/submissions/{COPY}", data=untouched())
+    assert late.status_code == 409 and late.json()["error"] == "closed"
+    extended = {**at, "learner": "ada", "days": "1"}
+    assert teacher.press(f"{page}?assignment=course", f"{page}/extension", **extended).status_code == 303
+    assert ada.press(courses, f"{courses}/{NOTEBOOK}/hand-in").status_code == 303
+    shown = ada.get("/user/ada/studio/assignments").text
+    assert "with your extension" in shown and re.search(r"Receipt ([0-9A-F]{4}-){2}[0-9A-F]{4}", shown)
+    terms(None, "marked")
 
 
 def test_the_teacher_sees_marks_under_real_names(hub: ClassHub, ask: Ask) -> None:
@@ -309,6 +332,9 @@ def test_the_service_is_closed_to_all_but_the_teacher(
         "Check",
         "Manage",
         "Feedback",
+        "SetTerms",
+        "Announce",
+        "Released",
         *MEMBERS,
     } <= {name for _, name in routes}
     entered = []
@@ -382,7 +408,8 @@ def test_no_other_site_can_act_for_a_teacher(hub: ClassHub) -> None:
     teacher = hub.visitor("tia")
     assert teacher.get(f"{SERVICE}/studio/grading/7b").ok
     for headers in ({"Origin": "http://evil.example", "Referer": "http://evil.example/"}, {}):
-        for path in ("run", "import", "release", "cancel", "return", f"work/course/{NOTEBOOK}/ada"):
+        terms = ("terms", "extension", "visible", "announcements")
+        for path in ("run", "import", "release", "cancel", "return", f"work/course/{NOTEBOOK}/ada", *terms):
             address = f"{hub.url}{SERVICE}/studio/grading/7b/{path}"
             reply = teacher.session.post(address, data={"assignment": "course"}, headers=headers, timeout=60)
             assert reply.status_code == 403, (path, headers, reply.status_code)

@@ -6,6 +6,7 @@ submission is worth is its score less the penalty, and never below 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -44,11 +45,11 @@ def enter(gradebook: Gradebook, classroom: Classroom, assignment: str) -> None:
     gradebook.db.commit()
 
 
-def change(classroom: Classroom, assignment: str, terms: Terms) -> None:
-    """Sets the terms of an assignment, and with them the penalties of what was handed in already."""
+def change(classroom: Classroom, assignment: str, changed: Callable[[Terms], Terms]) -> None:
+    """Changes the terms of an assignment, and with them the penalties of what was handed in already."""
     from . import book  # it imports this module
 
-    kept.save(classroom, assignment, terms)
+    kept.update(classroom, assignment, changed)
     with book.writing(classroom), book.opened(classroom) as gradebook:
         enter(gradebook, classroom, assignment)
 

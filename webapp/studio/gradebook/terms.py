@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -126,7 +127,13 @@ def of(classroom: Classroom, assignment: str) -> Terms:
 
 def save(classroom: Classroom, assignment: str, terms: Terms) -> None:
     """Replaces the terms of one assignment. `lateness.enter` then brings the gradebook up to date."""
-    with FileLock(classroom.private / "terms.lock"):
-        every = {**load(classroom), assignment: terms}
+    update(classroom, assignment, lambda before: terms)
+
+
+def update(classroom: Classroom, assignment: str, changed: Callable[[Terms], Terms]) -> None:
+    """As `save`, with terms made from the present ones; of two changes at once none is lost."""
+    with FileLock(classroom.private / "terms.lock", thread_local=False):
+        every = load(classroom)
+        every[assignment] = changed(every.get(assignment, FREE))
         told = {name: asdict(one) for name, one in sorted(every.items())}
         write_atomically(classroom.private / FILE, json.dumps(told, ensure_ascii=False, indent=1).encode())

@@ -45,10 +45,9 @@ def _terms(arguments: argparse.Namespace) -> int:
         classroom = Classroom(arguments.folder)
         if arguments.assignment not in classroom.assignments():
             raise ValueError(f"{classroom.name} has no assignment {arguments.assignment!r}")
-        before = terms.of(classroom, arguments.assignment)
-        made = _changed(before, arguments)
-        if made != before:
-            lateness.change(classroom, arguments.assignment, made)
+        made = _changed(terms.of(classroom, arguments.assignment), arguments)
+        if made != terms.of(classroom, arguments.assignment):
+            lateness.change(classroom, arguments.assignment, lambda before: _changed(before, arguments))
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr, flush=True)
         return 2

@@ -38,10 +38,7 @@ class TermsPage(GradingPage):
         if assignment not in await self.in_thread(self.assignments, room):
             raise web.HTTPError(404, f"no assignment named {assignment!r}")
 
-        def changed() -> None:
-            lateness.change(room, assignment, self.read(terms.of(room, assignment)))
-
-        await self.in_thread(changed)
+        await self.in_thread(lateness.change, room, assignment, self.read)
         self.to_class(name, assignment)
 
     def number(self, field: str) -> float:
