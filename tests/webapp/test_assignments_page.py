@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from studio.gradebook.feedback import Returned, ReturnedNotebook
 from studio.gradebook.submissions import mark
 from studio.hub.receipts import issue
 from studio.server import assignments
@@ -53,6 +54,8 @@ def test_a_row_knows_the_copy_and_the_newest_receipt(tmp_path: Path) -> None:
         _keep(receipts_of(tmp_path), receipt)
     (receipts_of(tmp_path) / "essay broken.json").write_text("{")
     row = assignments._row(tmp_path, told("week 1"), {})["notebooks"][0]
+    back = {PLACE: {"returned": ReturnedNotebook("essay", (Returned("Why", "为什么", 2.0, 1.5),))}}
+    assert assignments._row(tmp_path, told("week 1"), back)["notebooks"][0]["returned"].score == 1.5
     assert row["fetched"] and row["newer"] and row["receipt"] == receipts[1].number
     lesson = assignments.task(tmp_path, "week 1/essay")
     assert lesson is not None and lesson.place == ("assignments", "week%201", "essay")

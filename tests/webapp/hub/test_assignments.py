@@ -181,6 +181,9 @@ def test_the_deadline_is_the_services(alone: Alone, ask: Ask, released: None) ->
     with pytest.raises(GradingError):
         alone.run(alone.member("bob").hand_in(b"{}", ESSAY))
 
+    set_terms(ask, "week 1", deadline=seconds_from_now(-90_000), late="penalty", percent="50")
+    assert alone.run(alone.member("ada").board())["assignments"][0]["notebooks"][0]["penalty"] == 1.0
+
     set_terms(ask, "week 1", opens=seconds_from_now(3600))
     with pytest.raises(GradingError, match="not open yet"):
         alone.run(learner.released(ESSAY))

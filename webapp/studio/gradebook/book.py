@@ -183,16 +183,13 @@ def enter_by_hand(
 ) -> None:
     """A notebook without hidden checks that was handed in: all its graded cells wait for a teacher's marks. No-op if this
     hand-in is known."""
-    student = submission.student
-    gradebook.update_or_create_student(student)
-    with gradebook.db.no_autoflush:
-        row = gradebook.update_or_create_submission(submission.assignment, student)
-        notebook = _submitted(gradebook, row, submission.notebook)
+    notebook = begin(gradebook, submission)
+    row = notebook.assignment
     when = datetime.fromtimestamp(submitted, UTC).replace(tzinfo=None)
     if row.timestamp is None or row.timestamp < when or notebook.late_submission_penalty is None:
+        for grade in notebook.grades:  # a mark for what was handed in before has to be looked at again
+            grade.needs_manual_grade = row.timestamp is not None or grade.manual_score is None
         row.timestamp = max(when, row.timestamp or when)
-        for grade in notebook.grades:
-            grade.needs_manual_grade = True
         lateness.charge(notebook, terms or FREE, submitted)
     gradebook.db.commit()
 

@@ -235,13 +235,15 @@ class _Grading:
     def _enter_by_hand(self) -> None:
         """What nothing is graded in by us waits in the gradebook for the teacher's marks."""
         by_hand, known = set(self.classroom.unchecked()), terms.load(self.classroom)
+        found = []
         for one in self.classroom.submissions():
             place = (one.assignment, one.notebook)
             if place in by_hand and book.knows(self.gradebook, *place):
                 identity, _, trouble = self._content(one)
                 if not trouble:
-                    when, _ = handed_in(self.classroom, one, identity)
-                    book.enter_by_hand(self.gradebook, one, when, known.get(one.assignment))
+                    found.append((handed_in(self.classroom, one, identity)[0], one))
+        for when, one in sorted(found):  # in their order: nbgrader keeps one time for an assignment
+            book.enter_by_hand(self.gradebook, one, when, known.get(one.assignment))
 
     def _pending(self) -> list[Submission]:
         """The submissions to grade. Notebooks without hidden checks are not graded; the run names them."""

@@ -70,9 +70,11 @@ class Board:
         place = Submission(learner, name, path.stem)
         history = received.history(self.classroom, place)
         used = history[-1].number if history else 0
+        when = received.received(self.classroom, place, history[-1].mark) if history else None
         return {
             **{"name": path.stem, "used": used, "state": its.state(learner, now, used)},
             "last": history[-1].received if history else None,
+            "penalty": its.penalty(learner, when or 0.0, self._read(path)["points"]),
             "checked": self.classroom.instructor(name, path.stem) is not None,
             **self._read(path),
         }

@@ -75,6 +75,9 @@ class Assignments(TaskPage):
             board = await taker.board()
             found = await taker.submissions()
             results = {(one["assignment"], one["notebook"]): one for one in found}
+            for feedback in await taker.feedback():
+                for notebook in feedback.notebooks:
+                    results.setdefault((feedback.assignment, notebook.name), {})["returned"] = notebook
         except GradingError as error:
             away = error.words(self.language)
             self.set_status(503)
@@ -107,7 +110,7 @@ def _row(workspace: Path, told: dict[str, Any], results: dict[tuple[str, str], A
     for one in told["notebooks"]:
         place = Assignment(told["name"], one["name"])
         result = results.get(place)
-        graded = result is not None and result["graded"] and result["verdict"] is not None
+        graded = result is not None and result.get("verdict") is not None
         lesson = None if place.name == COURSE else task(workspace, "/".join(place))
         original = _fetched(workspace, place.name) / f"{place.notebook}.ipynb"
         newer = lesson is not None and mark(original.read_bytes()) != one["mark"]
@@ -117,10 +120,10 @@ def _row(workspace: Path, told: dict[str, Any], results: dict[tuple[str, str], A
                 "id": re.sub(r"\W+", "-", "/".join(place)),  # as Lesson.mark_id
                 "fetched": lesson is not None and lesson.edited is not None,
                 "newer": newer,
-                "received": result["received"] if result else one["last"],
-                "penalty": result.get("penalty", 0.0) if result else 0.0,
+                "received": result["received"] if result and "received" in result else one["last"],
+                "returned": result.get("returned") if result else None,
                 "verdict": parse_verdict(result["verdict"]) if result and graded else None,
-                "waits": result is not None and not result["graded"],
+                "waits": result is not None and result.get("graded") is False,
                 "receipt": _last_receipt(workspace, place),
             }
         )
