@@ -14,7 +14,7 @@ from tornado import web
 
 from studio import i18n
 from studio.gradebook import history, marking, report
-from studio.gradebook.classroom import Classroom, Submission
+from studio.gradebook.classroom import OWN, Classroom, Submission
 from studio.gradebook.submissions import Unreadable, read
 from studio.gradebook.work import Work, work
 
@@ -89,6 +89,7 @@ class WorkPage(GradingPage):
             outcome=shown.outcome,
             checked=room.instructor(submission.assignment, submission.notebook) is not None,
             python=highlight.python,
+            own=OWN,
             **values,
         )
 
