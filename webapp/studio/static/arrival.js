@@ -2,7 +2,8 @@
 // a model is complete when all its children are, which may be seconds later on a slow connection.
 
 export default {
-  async render({ model }) {
+  async render({ model, el }) {
+    el.hidden = true; // it draws nothing
     await model.widget_manager.get_model(model.get("root").slice("IPY_MODEL_".length));
     model.set("arrived", true);
     model.save_changes();

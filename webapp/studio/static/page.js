@@ -1,10 +1,36 @@
 // A page that computes, while its kernel runs. The names on `window` are Voilà's: its front end needs them.
 
-// Voilà starts when the whole page is loaded, with all cells.
+const CALM_MS = 120;  // without a change: the page's parts are drawn
+const LONGEST_MS = 8000;
+
+// Voilà starts when the whole page is loaded, with all cells. It then draws the widgets one after the other; meanwhile the
+// skeleton stays, and the cells have their place and width but are not seen.
 window.cellLoaded = true;
 window.voila_finish = () => {
-  document.getElementById("loading")?.remove();
-  document.getElementById("rendered_cells").hidden = false;
+  const cells = document.getElementById("rendered_cells");
+  // A widget with a module of its own is empty until the module has come; one that draws nothing is hidden.
+  const waits = () => {
+    const outputs = [...cells.querySelectorAll(".jp-OutputArea-output")];
+    return !outputs.length || outputs.some((one) => !one.childElementCount || one.textContent === "Loading widget...") ||
+      cells.querySelector(".anywidget:empty:not([hidden])");
+  };
+  const show = () => {
+    observer.disconnect();
+    clearTimeout(timer);
+    clearTimeout(latest);
+    document.getElementById("loading")?.remove();
+    cells.classList.remove("is-making");
+  };
+  let timer = 0;
+  const observer = new MutationObserver(() => {
+    clearTimeout(timer);
+    if (!waits()) timer = setTimeout(show, CALM_MS);
+  });
+  const latest = setTimeout(show, LONGEST_MS);
+  observer.observe(cells, { childList: true, subtree: true });
+  cells.hidden = false;
+  cells.classList.add("is-making");
+  if (cells.querySelector(".sp-notice.is-bad")) show(); // a cell that failed has no widget
 };
 
 const whenever = (react) => {

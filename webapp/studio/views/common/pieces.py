@@ -41,6 +41,13 @@ def _labelled(field: Any) -> Any:
     return field
 
 
+def facts() -> widgets.HTML:
+    """What will be said about a data set: its height is reserved, so that the form does not jump when it comes."""
+    made = widgets.HTML()
+    made.add_class("sp-facts-place")
+    return made
+
+
 def button(text: str, action: Callable[[], Any], style: str = "", disabled: bool = False) -> widgets.Button:
     """style: "primary" and "danger" as ipywidgets has them."""
     made = widgets.Button(description=text, button_style=style, disabled=disabled)

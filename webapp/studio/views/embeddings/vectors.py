@@ -12,7 +12,7 @@ from unicodedata import normalize
 import ipywidgets as widgets
 
 from ..common.figures import notice
-from ..common.pieces import beside, button, card, choice, line, pair, text_field
+from ..common.pieces import beside, button, card, choice, facts, line, pair, text_field
 from ..common.widgets import LiveChart, Slider
 from . import figures as show
 from .training import DIMS, Table, VectorRun
@@ -46,7 +46,7 @@ class VectorsPart:
         self._ready = False
         self._asked = ""  # the label whose neighbours are listed
         self.source = choice(self._k("field.source"), [(self._t("loading"), "")], "")
-        self.about = widgets.HTML()
+        self.about = facts()
         self.dim = Slider(
             label=self._t("field.dim"), texts=[str(n) for n in DIMS], index=DIMS.index(self.first_dim)
         )

@@ -12,7 +12,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from ..common.figures import bar, notice
-from ..common.pieces import beside, button, card, choice, text_field
+from ..common.pieces import beside, button, card, choice, facts, text_field
 from ..common.widgets import FileField, Slider
 from ..common.work import Latest
 from . import data, upload
@@ -43,7 +43,7 @@ class ExplorePart:
             self._t("field.graph"), [(self._t(f"graph.{data.KARATE}"), data.KARATE)], data.KARATE
         )
         self.file = FileField(label=self._t("field.file"), accept=upload.ENDINGS, most=upload.MOST_BYTES)
-        self.about = widgets.HTML()
+        self.about = facts()
         self.message = widgets.HTML()
         sizes = [(self._t("all") if size < 0 else str(size), size) for size in FAN_OUTS]
         self.fan_outs = [

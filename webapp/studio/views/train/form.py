@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from studio.i18n import t
 
 from ..common.figures import notice
+from ..common.pieces import facts
 from ..common.widgets import ShareLink
 from .settings import GOOD_RATES, MODELS, OPTIMIZERS, SettingError, Settings
 
@@ -28,7 +29,7 @@ class SettingsForm:
         self._wanted: dict[str, str] = {}  # texts of a link that were not filled in yet
         self._rate_is_ours = True  # until the visitor types a rate, the default of the optimizer is used
         self.dataset = self._choice("dataset", [(t("train.loading", lang), "")])
-        self.about = widgets.HTML()
+        self.about = facts()
         self.model = self._choice("model", [(t(f"train.model.{key}", lang), key) for key in MODELS])
         self.optimizer = self._choice("optimizer", [(name, name) for name in OPTIMIZERS])
         self.optimizer.value = "Adam"
