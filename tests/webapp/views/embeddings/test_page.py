@@ -3,12 +3,15 @@ cache made of an OrderedDict."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from html import unescape
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,13 +19,14 @@ import pytest
 from sampan.datasets.interactions import leave_last_out, zipf
 from sampan.visual import embeddings
 from studio import i18n
-from studio.views.embeddings import data, hits, vector_map
+from studio.views.embeddings import data, figures, hits, vector_map
 from studio.views.embeddings.cache import CachePart
-from studio.views.embeddings.figures import DOT
+from studio.views.embeddings.figures import DOT, NAMED
 from studio.views.embeddings.films import LEAST, SHOWN, FilmsPart
 from studio.views.embeddings.hits import SHARES, SKEWS, HitMeasurement
 from studio.views.embeddings.page import EmbeddingsPage
-from studio.views.embeddings.training import DIMS, FilmRun, Table, WordRun
+from studio.views.embeddings.shipped import DIM, FILE, WORDS, packed, shipped
+from studio.views.embeddings.training import DIMS, FilmRun, Table, WordRun, popular_hit_rate
 from studio.views.embeddings.vector_map import Projection, VectorMap, aligned, shown
 from studio.views.embeddings.vectors import close
 from studio.views.embeddings.words import WordsPart
@@ -37,6 +41,14 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "LOG_ROWS", 1500)
     monkeypatch.setattr(data, "LOG_ITEMS", 900)
+
+
+def until(found: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Whether `found` becomes true in time."""
+    end = time.monotonic() + seconds
+    while not found() and time.monotonic() < end:
+        time.sleep(0.02)
+    return found()
 
 
 def table(rows: int = 40, dim: int = 8, seed: int = 0) -> Table:
@@ -92,6 +104,74 @@ def test_the_nearest_rows_are_those_of_the_largest_cosine() -> None:
     assert [cosine for _, cosine in found] == pytest.approx([cosines[i] for i in expected], abs=1e-6)
     twice = Table(["a", "b", "a"], np.eye(3, dtype=np.float32), np.array([3, 2, 1]))
     assert twice.number("a") == 0 and twice.number("c") is None and len(twice.nearest(0, 9)) == 2
+
+
+def test_an_analogy_is_the_row_nearest_to_the_sum_of_three() -> None:
+    made = table()
+    unit = made.vectors.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    wanted = unit[4] - unit[3] + unit[9]
+    cosines = unit @ wanted / np.linalg.norm(wanted)
+    expected = [i for i in np.argsort(-cosines) if i not in (3, 4, 9)][:5]
+    found = made.analogy(3, 4, 9, 5)
+    assert [number for number, _ in found] == expected
+    assert [cosine for _, cosine in found] == pytest.approx([cosines[i] for i in expected], abs=1e-6)
+
+
+def test_the_shipped_rows_are_those_of_their_card() -> None:
+    rows = shipped()
+    assert len(rows.labels) == WORDS == len(set(rows.labels)) and rows.vectors.shape == (WORDS, DIM)
+    assert (np.diff(rows.counts) <= 0).all() and np.isfinite(rows.vectors).all()
+    card = (FILE.parent / "README.md").read_text("utf-8")
+    assert (
+        f"{WORDS:,} words" in card and "public domain" in card and "studio.views.embeddings.shipped" in card
+    )
+    again = np.load(io.BytesIO(packed(rows)), allow_pickle=False)
+    assert np.array_equal(again["vectors"], rows.vectors.astype(np.float16))
+
+
+def test_the_most_frequent_points_are_named_and_no_two_names_overlap() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((500, 3)).astype(np.float32)
+    points[1] = points[0] + 1e-3  # beside the most frequent one
+    chosen = figures._apart(points, [f"word {i}" for i in range(500)], (1.6, 1.6, 1.6))
+    assert chosen[0] == 0 and 1 not in chosen and chosen == sorted(chosen) and 10 < len(chosen) <= NAMED
+    x, y = figures._on_screen(points, np.array([1.6, 1.6, 1.6]))
+    for k, a in enumerate(chosen):
+        for b in chosen[:k]:
+            assert abs(x[a] - x[b]) > 40 or abs(y[a] - y[b]) > 15
+    ends = np.array([[0, 0, 0], [2, 2, 2]], np.float32)  # plotly's camera looks at the middle of the box
+    x, y = figures._on_screen(np.vstack([ends, [[1, 1, 1]]]).astype(np.float32), np.array([1.6, 1.6, 1.6]))
+    assert (x[2], y[2]) == pytest.approx((0, 0), abs=1e-9)
+    assert y[1] > y[2] > y[0]
+
+
+def test_the_baseline_recommends_the_same_films_to_all(small_log: None) -> None:
+    train, held = leave_last_out(data.ratings(data.MADE))
+    counts = np.bincount(train.items, minlength=data.LOG_ITEMS)
+    rated = {(u, i) for u, i in zip(train.users.tolist(), train.items.tolist(), strict=True)}
+    hits_found = 0
+    for user, item in zip(held.users.tolist(), held.items.tolist(), strict=True):
+        others = (i for i in range(len(counts)) if i != item and (user, i) not in rated)
+        hits_found += sum(counts[i] >= counts[item] for i in others) < 10
+    assert popular_hit_rate(train, held, counts) == pytest.approx(hits_found / len(held))
+
+
+def test_films_are_coloured_by_their_first_genre_and_cold_ones_apart() -> None:
+    part = FilmsPart("zh")
+    run = FilmRun(data.MADE, 8, 2)
+    run.updates, run.order = np.array([9, 9, 0]), np.array([2, 0, 1])
+    run.ratings = SimpleNamespace(genres=[("Sci-Fi", "Drama"), ("War",), ()])
+    part.run = run
+    assert part._groups(table(3)) == ["无类型", "科幻", i18n.t("embeddings.cold.group.cold", "zh")]
+
+
+def test_a_text_in_the_visitor_s_language_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "sampan.datasets.available", lambda: ["hotel_reviews", "coriolanus", "tinyshakespeare"]
+    )
+    monkeypatch.setattr(data, "find_spec", lambda _: True)
+    assert data.texts("en")[0] == "tinyshakespeare" and data.texts("zh")[0] == "hotel_reviews"
 
 
 def test_a_map_does_not_jump() -> None:
@@ -163,6 +243,7 @@ def test_films_are_learned_and_cold_rows_are_those_nobody_had(small_log: None) -
     assert np.array_equal(run.table.vectors, run.model.item_vectors()[run.order])
     assert (run.updates[run.table.counts == 0] == 0).all(), "never used, so no step has updated them"
     assert (run.updates[run.table.counts >= 2] > 0).all()
+    assert run.popular is not None and 0 < run.popular < 1
     assert run.hit_rate is not None and 0 <= run.hit_rate <= 1 and len(run.curves["hit_rate"]) >= 2
 
 
@@ -230,12 +311,17 @@ def test_the_words_part_trains_finds_and_solves(lang: str) -> None:
     assert i18n.t("embeddings.words.error.untrained", lang) in part.found.value
     assert i18n.t("embeddings.words.error.untrained", lang) in part.solved.value
     part.begin()
+    assert i18n.t("embeddings.words.shipped", lang) in unescape(part.status.value)
+    assert labels_on(part.map) and part.curves.layout.display == "none"  # a map, and no empty axes
+    part.asked.value = "king"
+    assert "henry" in listed(part.found.value)
+    part.asked.value = ""
     assert "Shakespeare" in part.about.value or "莎士比亚" in part.about.value
     assert i18n.t("train.origin.real", lang) in part.about.value
     assert {"en": "public domain", "zh": "公有领域"}[lang] in part.about.value
     part.dim.index, part.epochs.index = 0, 1
     part.train()
-    assert part.start.disabled and not part.stop.disabled
+    assert part.start.disabled and not part.stop.disabled and part.curves.layout.display == ""
     assert part.run is not None and part.run.join(120) and part.run.state == "done", part.run.error
     assert 'data-state="done"' in part.status.value and not part.start.disabled and part.stop.disabled
     assert (
@@ -385,7 +471,11 @@ def test_an_error_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.views.embeddings.hits.LOOKUPS", 200)
     page.open()
     assert i18n.t("embeddings.error.library", "en") in page.words.status.value
-    assert not page.films.start.disabled  # the other parts stand
+    assert page.films.start.disabled and page.cache.measurement is None  # only the opened tab has begun
+    page.tabs.selected = "films"
+    assert until(lambda: not page.films.start.disabled)  # the other parts stand
+    page.tabs.selected = "cache"
+    assert until(lambda: page.cache.measurement is not None)
     page.cache.wait()
     part = WordsPart("zh")
     part.begin()

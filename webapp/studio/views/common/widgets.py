@@ -162,6 +162,17 @@ class Slider(anywidget.AnyWidget):
     live = traitlets.Bool(False).tag(sync=True)
 
 
+class Tabs(anywidget.AnyWidget):
+    """Tabs over parts of a page (`static/tabs.js`): of `names` the part is the widget of class `sx-tab-<name>`, of which
+    only the `selected` one is shown. `title` is for screen readers."""
+
+    _esm = STATIC / "tabs.js"
+    title = traitlets.Unicode().tag(sync=True)
+    names = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    labels = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    selected = traitlets.Unicode().tag(sync=True)
+
+
 class GraphView(anywidget.AnyWidget):
     """A graph drawn by WebGL (`static/graph_view.js`), to be moved, zoomed and clicked.
 

@@ -14,13 +14,14 @@ MADE, MOVIELENS = "made_log", "movielens_latest_small"
 LOG_ROWS, LOG_ITEMS = 60_000, 4_000  # of the generated log
 
 
-def texts() -> list[str]:
-    """The texts on this machine."""
+def texts(lang: str = "en") -> list[str]:
+    """The texts on this machine, those in the visitor's language first."""
     from sampan import datasets
 
     here = set(datasets.available())
     chinese = CHINESE if find_spec("jieba") else ()
-    return [name for name in (*chinese, *ENGLISH) if name in here]
+    ordered = (*chinese, *ENGLISH) if lang == "zh" else (*ENGLISH, *chinese)
+    return [name for name in ordered if name in here]
 
 
 @lru_cache(1)

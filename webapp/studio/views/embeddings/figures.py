@@ -16,12 +16,20 @@ from studio.i18n import t
 from ..common.figures import bar, duration
 from .training import Table, VectorRun
 
-NAMED, LABEL = (
-    24,
+NAMED, CANDIDATES, LABEL = (
+    30,
+    120,
     26,
-)  # points with a label while none is marked; characters of a label
+)  # points with a label while none is marked, of so many; characters of a label
 LABELLED = 6  # labelled points among the marked ones: more would overlap
-DOT, COLD, MARK = 4, 6, 8  # pixels of a point, of a cold one, and of one that is marked
+DOT, LARGE, COLD, MARK = (
+    3,
+    9,
+    6,
+    8,
+)  # pixels of the rarest point, of the most frequent, of a cold one, of one that is marked
+EYE = np.array([1.2, -1.4, 0.7])  # from where the library's map is seen at first
+HEIGHT = 460  # pixels
 LONGEST = 1.6  # of the axes, as plotly measures a scene
 INK = "#1f2a37"  # of light paper; static/plot.js has the theme's
 
@@ -50,14 +58,17 @@ def map_of(
     place = {int(number): at for at, number in enumerate(numbers)}
     here = [place[number] for number in marked if number in place]
     drawn = vector_map(points, labels, None if groups is None else [groups[i] for i in numbers], here)
-    drawn.update_layout(height=460, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    drawn.update_layout(height=HEIGHT, margin={"l": 0, "r": 0, "t": 0, "b": 0})
+    sizes = _sizes(table.counts[numbers])
+    members = [trace.customdata for trace in drawn.data]
     figure = json.loads(drawn.to_json())
-    for trace in figure["data"]:
+    for trace, its in zip(figure["data"], members, strict=True):
+        trace["customdata"] = [int(at) for at in its]
         if trace.get("name") == OTHERS:
             trace["name"] = words("map.others", lang)
         marks = trace["mode"] == "markers+text"
         trace["mode"] = "markers"
-        trace["marker"]["size"] = MARK if marks else DOT
+        trace["marker"]["size"] = MARK if marks else [sizes[at] for at in trace["customdata"]]
         if trace.get("name") == words("cold.group.cold", lang):  # few among many: easy to see
             trace["marker"] |= {"size": COLD, "opacity": 1}
     scene = figure["layout"]["scene"]
@@ -66,7 +77,9 @@ def map_of(
         float(span) for span in LONGEST * spans / spans.max()
     ]  # one scale for all axes, and all points inside the frame
     scene |= {"aspectmode": "manual", "aspectratio": dict(zip("xyz", wide, strict=True))}
-    scene["annotations"] = [_name(points[at], labels[at]) for at in (here[:LABELLED] or _far(points))]
+    scene["annotations"] = [
+        _name(points[at], labels[at]) for at in (here[:LABELLED] or _apart(points, labels, wide))
+    ]
     said = [words(f"{kind}.map.shown", lang, shown=f"{len(numbers):,}", all=f"{len(table.labels):,}")]
     if tsne:
         said.append(words("map.tsne", lang))
@@ -79,11 +92,42 @@ def map_of(
     return json.dumps(figure), " ".join(said)
 
 
-def _far(points: NDArray[np.float32]) -> list[int]:
-    """A sample of all points, those far from the centre first, because there is space for their labels."""
-    far = np.linalg.norm(points - points.mean(0), axis=1)
-    parts = np.array_split(np.arange(len(points)), min(NAMED, len(points)))
-    return [int(part[np.argmax(far[part])]) for part in parts]
+def _sizes(counts: NDArray[np.int64]) -> list[float]:
+    """Pixels of points, by the logarithm of how often each is in the data."""
+    logs = np.log1p(counts.astype(np.float64))
+    low, high = float(logs.min()), float(logs.max())
+    return [round(float(size), 1) for size in np.interp(logs, [low, max(high, low + 1e-9)], [DOT, LARGE])]
+
+
+def _apart(points: NDArray[np.float32], labels: Sequence[str], wide: Sequence[float]) -> list[int]:
+    """The points to name: the most frequent ones, which come first, if their label overlaps none before it from where
+    the map is seen at first."""
+    x, y = _on_screen(points, np.array(wide))
+    taken: list[tuple[float, float, float]] = []  # the middle of a label, and half its width
+    chosen = []
+    for at in range(min(CANDIDATES, len(points))):
+        half = 3.4 * sum(2 if ord(letter) > 0x2E7F else 1 for letter in labels[at][:LABEL]) + 4
+        if all(abs(x[at] - left) > half + other or abs(y[at] - top) > 17 for left, top, other in taken):
+            taken.append((float(x[at]), float(y[at]), half))
+            chosen.append(at)
+            if len(chosen) == NAMED:
+                break
+    return chosen
+
+
+def _on_screen(
+    points: NDArray[np.float32], wide: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Pixels from the middle of the picture, as plotly's camera shows the points: it looks at the middle of the box,
+    whose sides are `wide`, through a lens of 45 degrees."""
+    low, high = points.min(0), points.max(0)
+    places = ((points - (low + high) / 2) / np.maximum(high - low, 1e-9)) * wide
+    forward = -EYE / np.linalg.norm(EYE)
+    right = np.cross(forward, [0, 0, 1])
+    right /= np.linalg.norm(right)
+    seen = places - EYE
+    scale = HEIGHT / 2 / (np.tan(np.pi / 8) * np.maximum(seen @ forward, 0.1))
+    return (seen @ right) * scale, (seen @ np.cross(right, forward)) * scale
 
 
 def _name(point: NDArray[np.float32], label: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import ipywidgets as widgets
 import numpy as np
@@ -21,6 +21,10 @@ from . import figures as show
 from .training import FilmRun, Table, VectorRun
 from .vectors import NEAREST, VectorsPart, close
 
+GENRES = (
+    *("Action", "Adventure", "Animation", "Children", "Comedy", "Crime", "Documentary", "Drama", "Fantasy", "Film-Noir"),
+    *("Horror", "IMAX", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western"),
+)  # fmt: skip
 LEAST = (1, 2, 3, 5, 10, 20, 50, 100)  # updates; a row with fewer is called cold
 LIKED = 4.0  # stars
 NAMED, SHOWN = 12, 100  # cold films that the page lists and that its map always shows
@@ -58,6 +62,8 @@ class FilmsPart(VectorsPart):
             self._advised = True
             if run.rests:
                 self._advise(run)
+            else:
+                self.advice.value = f'<p class="sp-muted" role="status">{escape(self._t("found.soon"))}</p>'
 
     def next_user(self) -> None:
         """Another person, in a fixed scattered order."""
@@ -76,8 +82,23 @@ class FilmsPart(VectorsPart):
         run = self.run
         if not isinstance(run, FilmRun) or len(run.updates) != len(table.labels):
             return None
-        names = [self._t("cold.group.used"), self._t("cold.group.cold")]
-        return [names[int(few)] for few in run.updates < LEAST[self.least.index]]
+        cold, genres = self._t("cold.group.cold"), run.ratings.genres
+        few = run.updates < LEAST[self.least.index]
+        if not genres:
+            return [cold if rare else self._t("cold.group.used") for rare in few]
+        return [
+            cold if rare else self._genre(genres[item]) for rare, item in zip(few, run.order, strict=True)
+        ]
+
+    def _genre(self, names: Sequence[str]) -> str:
+        """The first genre of a film, in the visitor's language."""
+        return self._t(f"genre.{names[0] if names and names[0] in GENRES else 'none'}")
+
+    def _beside(self, name: str, run: Any, end: float) -> list[dict[str, Any]]:
+        if name != "hit_rate" or run.popular is None:
+            return []
+        level = round(run.popular, 4)
+        return [{"id": "popular", "run": self._t("chart.popular"), "slot": 2, "kind": "train", "x": [0.0, end], "y": [level, level]}]  # fmt: skip
 
     def _besides(self) -> Sequence[int]:
         return [int(i) for i in self._coldest(self.run)[:SHOWN]] if isinstance(self.run, FilmRun) else ()
@@ -184,6 +205,7 @@ class FilmsPart(VectorsPart):
         return [
             ("loss", "–" if run.loss is None else f"{run.loss:.3f}"),
             ("hit_rate", "–" if run.hit_rate is None else percent(run.hit_rate)),
+            ("popular", "–" if run.popular is None else percent(run.popular)),
             ("films", "–" if run.table is None else f"{len(run.table.labels):,}"),
         ]
 

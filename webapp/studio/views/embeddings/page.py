@@ -20,7 +20,7 @@ class EmbeddingsPage(PartsPage):
             # The default binds the loop variable.
             one.others_learn = lambda other=other: other.run is not None and other.run.alive  # type: ignore[misc]
         parts = {"words": self.words, "films": self.films, "cache": self.cache}
-        super().__init__(lang, "embeddings", parts, ("train.css", "sparse.css", "embeddings.css"))
+        super().__init__(lang, "embeddings", parts, ("train.css", "sparse.css", "embeddings.css"), tabs=True)
 
 
 def visitor_page() -> EmbeddingsPage:

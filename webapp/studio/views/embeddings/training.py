@@ -42,10 +42,20 @@ class Table:
 
     def nearest(self, number: int, most: int = 10) -> list[tuple[int, float]]:
         """(number, cosine) of the rows with the largest cosine to this one."""
-        lengths = np.maximum(np.linalg.norm(self.vectors, axis=1), 1e-12)
-        cosines = self.vectors @ (self.vectors[number] / lengths[number]) / lengths
-        cosines[number] = -np.inf
-        order = np.argsort(-cosines, kind="stable")[: min(most, len(cosines) - 1)]
+        return self._nearest(self._unit[number], [number], most)
+
+    def analogy(self, a: int, b: int, c: int, most: int = 10) -> list[tuple[int, float]]:
+        """What is to row c as b is to a: the rows nearest to b - a + c, of rows of length 1, without the three."""
+        return self._nearest(self._unit[b] - self._unit[a] + self._unit[c], [a, b, c], most)
+
+    @cached_property
+    def _unit(self) -> NDArray[np.float32]:
+        return self.vectors / np.maximum(np.linalg.norm(self.vectors, axis=1, keepdims=True), 1e-12)
+
+    def _nearest(self, vector: NDArray[np.float32], without: list[int], most: int) -> list[tuple[int, float]]:
+        cosines = self._unit @ (vector / max(float(np.linalg.norm(vector)), 1e-12))
+        cosines[without] = -np.inf
+        order = np.argsort(-cosines, kind="stable")[: min(most, len(cosines) - len(set(without)))]
         return [(int(i), float(cosines[i])) for i in order]
 
 
@@ -174,6 +184,7 @@ class FilmRun(VectorRun):
         self.ratings: Any = None
         self.held: Any = None
         self.hit_rate: float | None = None
+        self.popular: float | None = None  # HitRate@10 of always recommending the films with the most ratings
         self.order: NDArray[np.int64] = np.empty(0, np.int64)
         self.updates: NDArray[np.int64] = np.empty(0, np.int64)
         self._title_of = title_of
@@ -192,6 +203,7 @@ class FilmRun(VectorRun):
         counts = np.bincount(train.items, minlength=ratings.num_items)
         self.order = np.argsort(-counts, kind="stable")
         self._counts = counts[self.order]
+        self.popular = popular_hit_rate(train, self.held, counts)
         self._labels = [ratings.titles[i] if ratings.titles else self._title_of(int(i)) for i in self.order]
         sampan.seed(0)
         self.model = TwoTower(ratings.num_users, ratings.num_items, self.dim)
@@ -209,3 +221,15 @@ class FilmRun(VectorRun):
     def _taken(self) -> Table:
         self.updates = np.asarray(self._watch.updates)[self.order].astype(np.int64)
         return Table(self._labels, self.model.item_vectors()[self.order], self._counts)
+
+
+def popular_hit_rate(train: Any, held: Any, counts: NDArray[np.int64]) -> float:
+    """HitRate@10 on the held-out films of the same advice for everyone: the films with the most ratings (`counts`), without
+    those that the person has rated. Ties count against the target, as in `sampan.models.recommender.ranks`."""
+    from sampan.models.recommender import hit_rate, ranks
+
+    row = np.full(int(max(train.users.max(), held.users.max())) + 1, -1)
+    row[held.users] = np.arange(len(held))
+    seen = row[train.users] >= 0
+    scores = np.broadcast_to(counts, (len(held), len(counts)))
+    return hit_rate(ranks(scores, held.items, (row[train.users[seen]], train.items[seen])))

@@ -40,7 +40,7 @@ class VectorsPart:
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
-        self.run: VectorRun | None = None
+        self.run: Any = None  # a VectorRun, or a ShippedRun
         self.others_learn: Callable[[], bool] = lambda: False
         self._lock = threading.RLock()
         self._ready = False
@@ -104,6 +104,10 @@ class VectorsPart:
         """Colours of the map."""
         return None
 
+    def _beside(self, name: str, run: Any, end: float) -> list[dict[str, Any]]:
+        """Other lines of a chart, up to `end` seconds."""
+        return []
+
     def _besides(self) -> Sequence[int]:
         """Rows that are always on the map."""
         return ()
@@ -122,6 +126,7 @@ class VectorsPart:
                 self.source.value, DIMS[self.dim.index], self.epochs_offered[self.epochs.index]
             )
             self.start.disabled, self.stop.disabled = True, False
+            self.curves.layout.display = ""
             self.run.start()
             self._follow(self.run)
 
@@ -175,8 +180,10 @@ class VectorsPart:
             chart.x_max = max(run.seconds + (run.seconds_left or 0.0), 1.0)
             form = "train" if name == "loss" else "test"
             if name == "hit_rate":
-                chart.most = next(top for top in TOPS if top >= max([0.0, *run.curves[name].points()[1]]))
-            chart.live = [line(name, self._t(f"chart.{name}"), 1, form, run.curves[name])]
+                highest = max([run.popular or 0.0, *run.curves[name].points()[1]])
+                chart.most = next(top for top in TOPS if top >= highest)
+            drawn = [line(name, self._t(f"chart.{name}"), 1, form, run.curves[name])]
+            chart.live = [*drawn, *self._beside(name, run, chart.x_max)]
         if run.alive or run.state == "waiting":
             return
         self.start.disabled, self.stop.disabled = False, True
@@ -189,7 +196,7 @@ class VectorsPart:
     def _looked(self, run: Any) -> None:
         """Called in the run's thread, or after it has ended."""
         with self._lock:
-            if self.run is None or run is not self.run or run.table is None:
+            if run is not self.run or run.table is None:
                 return
             self.find.disabled = False
             if run.table is not self.map.table:
@@ -253,7 +260,9 @@ class VectorsPart:
             ],
             "sx-form",
         )
-        live = card([self.status, pair(*self.graphs.values())], "sx-live")
+        self.curves = pair(*self.graphs.values())
+        self.curves.layout.display = "none"  # until there is something to draw
+        live = card([self.status, self.curves], "sx-live")
         heading = widgets.HTML(f"<h3>{self._t('heading.neighbours')}</h3>")
         asking = widgets.Box([self.asked, self.find])
         asking.add_class("em-ask")
@@ -261,9 +270,12 @@ class VectorsPart:
         return beside(form, [live, card([self.map.root], "em-map"), search, *self._more()])
 
     def _chart(self, key: str, form: str) -> LiveChart:
+        kinds = {"train" if key == "loss" else "test": self._t(f"chart.kind.{key}")}
+        if key == "hit_rate":
+            kinds["train"] = self._t("chart.kind.popular")
         return LiveChart(
             title=self._t(f"chart.{key}"), format=form, x_label=self._t("chart.seconds"), x_max=10.0,
-            kinds={"train" if key == "loss" else "test": self._t(f"chart.kind.{key}")}, empty=self._t("chart.empty"),
+            kinds=kinds, empty=self._t("chart.empty"),
         )  # fmt: skip
 
     def _empty(self, key: str, **values: object) -> str:

@@ -12,6 +12,7 @@ from ..common.figures import notice, origin
 from ..common.pieces import button, card, text_field
 from . import data
 from . import figures as show
+from .shipped import ShippedRun, shipped
 from .training import Table, VectorRun, WordRun
 from .vectors import NEAREST, VectorsPart, folded
 
@@ -40,7 +41,7 @@ class WordsPart(VectorsPart):
         """a is to b as c is to what?"""
         with self._lock:
             run = self.run
-            if not isinstance(run, WordRun) or run.table is None:
+            if run is None or run.table is None:
                 self._refuse(self._k("error.untrained"))
                 return
             if not run.rests:
@@ -50,18 +51,22 @@ class WordsPart(VectorsPart):
             if not all(terms):
                 self._refuse(self._k("error.terms"))
                 return
+            table, numbers = run.table, []
             for place, term in enumerate(terms):
-                known = _known(run.table, term)
-                if known is None:
-                    self._refuse(self._unknown(run.table, term))
+                known = _known(table, term)
+                number = None if known is None else table.number(known)
+                if known is None or number is None:
+                    self._refuse(self._unknown(table, term))
                     return
                 terms[place] = known
-            pairs = run.model.analogy(*terms, most=NEAREST)
+                numbers.append(number)
+            found = table.analogy(*numbers, most=NEAREST)
+            pairs = [(table.labels[number], cosine) for number, cosine in found]
             said = [show.own(term, self._language(), self.lang) for term in terms]
             best = f"<b>{show.own(pairs[0][0], self._language(), self.lang)}</b>"
             heading = f"{said[0]} : {said[1]} = {said[2]} : {best}"
             self.solved.value = show.ranked(pairs, heading, "analogy", self._language(), self.lang)
-            self._mark(run.table, [*terms, *(label for label, _ in pairs[:3])])
+            self._mark(table, [*terms, *(label for label, _ in pairs[:3])])
 
     def _refuse(self, sentence: str) -> None:
         self.solved.value = notice(sentence, bad=True)
@@ -70,7 +75,18 @@ class WordsPart(VectorsPart):
         self.solved.value = ""
 
     def _sources(self) -> list[str]:
-        return data.texts()
+        return data.texts(self.lang)
+
+    def begin(self) -> None:
+        super().begin()
+        with self._lock:
+            if self.run is not None:
+                return
+            self.run = run = ShippedRun(shipped())
+            self.status.value = notice(
+                self._k("shipped"), more=self._k("shipped.how", words=f"{len(run.table.labels):,}")
+            )
+            self._looked(run)
 
     def _about(self, name: str) -> str:
         from sampan import datasets
@@ -89,18 +105,17 @@ class WordsPart(VectorsPart):
             ("words", "–" if run.table is None else f"{len(run.table.labels):,}"),
         ]
 
-    def _nearest(self, run: WordRun, label: str) -> tuple[str, list[tuple[str, float]]]:
-        assert run.table is not None
+    def _nearest(self, run: Any, label: str) -> tuple[str, list[tuple[str, float]]]:
         known = _known(run.table, label)
         if known is None:
             raise KeyError(label)
-        return known, run.model.similar(known, most=NEAREST)
+        found = run.table.nearest(run.table.number(known), NEAREST)
+        return known, [(run.table.labels[number], cosine) for number, cosine in found]
 
     def _language(self) -> str:
         return data.language(self.run.source if self.run else self.source.value)
 
-    def _fresh(self, run: WordRun) -> None:
-        assert run.table is not None
+    def _fresh(self, run: Any) -> None:
         self.solve.disabled = False
         if not self.asked.value.strip():
             self.asked.placeholder = self._k(
