@@ -98,7 +98,10 @@ MENU = (
     ),
     Group(
         "navigation.data",
-        (Entry("datasets", "datasets.title", "datasets", "navigation.about.datasets"),),
+        (
+            Entry("datasets", "datasets.title", "datasets", "navigation.about.datasets"),
+            Entry("models", "models.title", "models", "models.about"),
+        ),
     ),
     Group(
         "competitions.title",

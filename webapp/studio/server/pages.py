@@ -41,13 +41,15 @@ SIGN_OF_LIFE = "voila_heartbeat"  # in the text that Voilà sends every second w
 @dataclass(frozen=True)
 class Page:
     """A listed page: `name` is its address, the rest is from its notebook's `sampan` metadata. plains: what it is for,
-    in a few words without terms. microphone: whether the browser may ask the visitor for it."""
+    in a few words without terms. microphone: whether the browser may ask the visitor for it. inside: whether only
+    another page has a link to it."""
 
     name: str
     titles: dict[str, str]
     summaries: dict[str, str]
     plains: dict[str, str]
     microphone: bool = False
+    inside: bool = False
 
     def title(self, lang: str) -> str:
         return self.titles[lang]
@@ -79,10 +81,12 @@ class PageShelf:
                 )
             except KeyError as error:
                 raise ValueError(f"page {path.name}: its metadata 'sampan' lacks {error}") from error
-            yield Page(path.stem, titles, summaries, plains, bool(about.get("microphone", False)))
+            flags = (bool(about.get(key, False)) for key in ("microphone", "inside"))
+            yield Page(path.stem, titles, summaries, plains, *flags)
 
     def listed(self) -> list[Page]:
-        return list(self._pages.values())
+        """Those with a place in the menu."""
+        return [page for page in self._pages.values() if not page.inside]
 
     def page(self, name: str) -> Page | None:
         return self._pages.get(name)

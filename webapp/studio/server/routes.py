@@ -30,6 +30,7 @@ from . import (
     grading,
     handing_in,
     home,
+    models,
     notebooks,
     pages,
     reference,
@@ -39,6 +40,7 @@ from . import (
 
 _ID = "(?P<session_id>[0-9a-f]{32})"
 _JOB = r"(?P<job_id>[0-9a-f\-]+)"
+_MODEL = "(?P<origin>shipped|saved)/(?P<name>[^/]+)"
 _LESSON = r"(?P<lesson_id>[A-Za-z0-9_\-]+)"
 
 
@@ -85,6 +87,9 @@ def add_routes(server: Any) -> None:
         ("/datasets/(?P<live>live)", datasets.Overview, {"shelf": shelf}),
         (r"/datasets/(?P<name>[a-z0-9_]+)", datasets.DataSet, {"shelf": shelf}),
         (r"/datasets/(?P<name>[a-z0-9_]+)/(?P<live>live)", datasets.DataSet, {"shelf": shelf}),
+        ("/models", models.Overview, {"workspace": home_folder}),
+        (f"/models/{_MODEL}", models.Card, {"workspace": home_folder}),
+        (f"/models/{_MODEL}/download", models.Download, {"workspace": home_folder}),
         (f"/courses/{_LESSON}/hand-in", handing_in.HandIn, shared),
         ("/courses/handed-in", handing_in.HandedIn, shared),
         *assignments.routes(shared),

@@ -1,0 +1,1 @@
+"""The page behind "Try it" of Models: a form for each kind of input."""
