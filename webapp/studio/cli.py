@@ -27,6 +27,7 @@ def _studio(arguments: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
+    from studio.backup import commands as backup
     from studio.competitions import commands as competitions
     from studio.compute import commands as compute
     from studio.data import commands as data
@@ -52,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     gradebook.add_to(commands)
     data.add_to(commands)
     competitions.add_to(commands)
+    backup.add_to(commands)
     return top
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..io import Dataset
-from . import graphs, interactions, places, point_clouds, readers
+from . import graphs, interactions, places, point_clouds, readers, uploads
 from .card_file import Card, File, Layout, read_card
 from .checksums import verify
 from .corpora import load_corpus
@@ -28,7 +28,7 @@ from .recordings import RECORDINGS, load_recordings
 __all__ = [
     "Bundle", "Card", "File", "GraphSet", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts",
     "available", "card", "cards", "how_to_get", "interactions", "load", "load_corpus", "load_graph",
-    "load_ratings", "load_recordings", "load_text", "load_texts", "point_clouds",
+    "load_ratings", "load_recordings", "load_text", "load_texts", "point_clouds", "uploads",
 ]
 # fmt: on
 
@@ -121,10 +121,11 @@ def available() -> list[str]:
 
 def load(
     name: str, download: bool = False, progress: Progress = print_progress, version: str | None = None
-) -> Bundle:
-    """The data set of this name.
+) -> Any:
+    """The data set of this name: a `Bundle`; of one that was uploaded, what `uploads.load` describes.
 
-    version: that of its card (`datasets.card(name).version`), so that a program stops at other data.
+    version: that of its card (`datasets.card(name).version`), so that a program stops at other data. Of an
+    uploaded set: which of its versions; None is the one that was added last.
 
     download: fetch the official files into the user's cache where no folder holds the set;
     progress(file, bytes so far, bytes in all) is then called as they arrive.
@@ -132,6 +133,9 @@ def load(
     ValueError: an unknown name; another version; a damaged or foreign file. FileNotFoundError: the set is not
     found; the message says how to get it. OSError: the download was interrupted (call again to resume).
     """
+    uploaded = None if name in cards() else uploads.find(name, version)
+    if uploaded is not None:
+        return uploads.load(*uploaded)
     if version not in (None, card(name).version):
         raise ValueError(f"version: expected {card(name).version}, that of {name} here, got {version!r}")
     known, layout, arrays = _arrays(name, download, progress)

@@ -10,6 +10,7 @@
 Settings, from the environment; none is needed:
 
     SAMPAN_STORE           sqlite:///<file> or postgresql://...; else a file in the workspace
+    SAMPAN_UPLOAD_GIB      GiB of uploaded data sets for one user; 2 if not set
     SAMPAN_CPU_SLOTS       sessions at a time on CPUs; one more is always kept for grading
     SAMPAN_SIMULATED_GPUS  simulated GPUs, for tests and demonstrations; marked wherever they are shown
     SAMPAN_CPU_HOURS       of sessions on a CPU slot that a person has in a week; else no limit

@@ -55,7 +55,7 @@ def opened(classroom: Classroom) -> Iterator[Gradebook]:
     from nbgrader.api import Gradebook  # imports take seconds, and few processes need them
 
     with FileLock(classroom.private / "gradebook.lock"):
-        _prepare(classroom)
+        prepare(classroom)
         files = classroom.private / "outcomes"
         if files.is_dir():
             from .outcome_files import take_over
@@ -74,7 +74,7 @@ def writing(classroom: Classroom) -> Iterator[None]:
         yield
 
 
-def _prepare(classroom: Classroom) -> None:
+def prepare(classroom: Classroom) -> None:
     """nbgrader's tables and their version, and our own tables. Where nbgrader's are missing, `Gradebook` itself starts the
     program `alembic` to ask for the version: seconds, and an error where it is not on the PATH."""
     from alembic.script import ScriptDirectory

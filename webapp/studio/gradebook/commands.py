@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio import identity
+from studio.backup import commands as backup
 from studio.hub import commands as hub
 from studio.i18n import LANGUAGES, of_terminal, t
 from studio.paths import NOTEBOOKS
@@ -69,6 +70,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     terms_commands.add_to(what)
     alike.add_to(what)
     hub.add_to(what)
+    backup.add_to_class(what)
 
 
 def _count(text: str) -> int:

@@ -78,7 +78,7 @@ def _needed() -> list[Path]:
     """Folders that a learner's process reads, without folders inside others of them."""
     interpreter = Path(sys.executable).resolve().parents[1]
     found = {Path(sys.prefix), Path(sys.base_prefix), interpreter, paths.PACKAGE, _library()}
-    found |= {folder for folder in _data() if folder.is_dir()}
+    found |= {folder for folder in data_folders() if folder.is_dir()}
     return sorted(
         path
         for path in found
@@ -95,7 +95,7 @@ def _library() -> Path:
     return Path(spec.origin).resolve().parent
 
 
-def _data() -> list[Path]:
+def data_folders() -> list[Path]:
     """The folders of open data, as the library finds them."""
     spec = importlib.util.spec_from_file_location("sampan_places", _library() / "datasets" / "places.py")
     assert spec is not None and spec.loader is not None
@@ -159,7 +159,7 @@ def environment() -> dict[str, str]:
         "PLOTLY_RENDERER": "json",  # a figure shown by a cell opens no browser here
         "PYTHONSAFEPATH": "1",
         "PYTHONPATH": ":".join(map(str, packages)),
-        "SAMPAN_DATA": ":".join(map(str, _data())),
+        "SAMPAN_DATA": ":".join(map(str, data_folders())),
         **ONE_THREAD,
     }
 

@@ -29,7 +29,7 @@ settings.configure(get_config(), settings.load({root!r}))
 PROXY_PID = "proxy.pid"
 DATABASE = "jupyterhub.sqlite"
 SHARED = (
-    *("PYTHONPATH", "SAMPAN_DATA", "SAMPAN_WARM_KERNELS"),
+    *("PYTHONPATH", "SAMPAN_DATA", "SAMPAN_UPLOAD_GIB", "SAMPAN_WARM_KERNELS"),
     *("SAMPAN_CPU_SLOTS", "SAMPAN_SIMULATED_GPUS", "SAMPAN_THREADS"),
     *("SAMPAN_CPU_HOURS", "SAMPAN_GPU_HOURS", "SAMPAN_LONGEST_HOURS"),
     *("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime
 from typing import Any
 
 from tornado import web
 
 from studio.data.shelf import LookError, Shelf
+from studio.uploads.places import Uploads
+from studio.uploads.store import Store
 
 from .base import STRICT_POLICY, StudioPage
 
@@ -14,8 +18,8 @@ from .base import STRICT_POLICY, StudioPage
 class DataPage(StudioPage):
     section = "datasets"
 
-    def initialize(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def initialize(self, shelf: Shelf, uploads: Uploads) -> None:
+        self.shelf, self.uploads = shelf, uploads
 
     @property
     def content_security_policy(self) -> str:
@@ -44,7 +48,13 @@ class Overview(DataPage):
 
     @web.authenticated
     async def get(self, live: str = "") -> None:
-        self.show("datasets_cards.html" if live else "datasets.html", cards=self.cards())
+        if live:
+            self.show("datasets_cards.html", cards=self.cards())
+            return
+        stores = self.uploads.stores
+        sets = [await asyncio.to_thread(store.sets) for store in stores]
+        usage = await asyncio.to_thread(self.uploads.own.usage)
+        self.show("datasets.html", cards=self.cards(), sets=sets, usage=usage)
 
 
 class DataSet(DataPage):
@@ -52,6 +62,14 @@ class DataSet(DataPage):
 
     @web.authenticated
     async def get(self, name: str, live: str = "") -> None:
+        version = self.get_query_argument("version", "") or None
+        try:
+            found = await asyncio.to_thread(self.uploads.find, name, version)
+        except LookupError as error:
+            raise web.HTTPError(404, str(error)) from error
+        if found is not None:
+            await self.uploaded(*found)
+            return
         card, blocks, failed = self.find(name), None, False
         if card is not None and card["present"]:
             try:
@@ -61,3 +79,17 @@ class DataSet(DataPage):
                 failed = True
         template = "dataset_look.html" if live else "dataset.html"
         self.show(template, name=name, card=card, blocks=blocks, failed=failed)
+
+    async def uploaded(self, store: Store, card: dict[str, Any]) -> None:
+        """The page of a set that a user has uploaded; its look was made when it was added."""
+        blocks = await asyncio.to_thread(store.look, card)
+        versions = (await asyncio.to_thread(store.sets))[card["name"]]
+        line = f'sampan.datasets.load("{card["name"]}", version="{card["version"]}")'
+        own = store is self.uploads.own
+        self.show(
+            "upload.html", card=card, blocks=blocks, versions=versions, line=line, own=own, moment=_moment
+        )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")

@@ -19,6 +19,7 @@ from studio.grading.checker import LocalChecker
 from studio.grading.desk import CheckDesk
 from studio.hub.member import RemoteChecker, membership
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
+from studio.uploads.places import Uploads
 
 from . import (
     assignments,
@@ -35,12 +36,14 @@ from . import (
     pages,
     reference,
     sessions,
+    uploads,
     waiting,
 )
 
 _ID = "(?P<session_id>[0-9a-f]{32})"
 _JOB = r"(?P<job_id>[0-9a-f\-]+)"
 _MODEL = "(?P<origin>shipped|saved)/(?P<name>[^/]+)"
+_SET = "(?P<name>[a-z0-9_]+)/(?P<version>[0-9a-f]{12})"
 _LESSON = r"(?P<lesson_id>[A-Za-z0-9_\-]+)"
 
 
@@ -64,10 +67,13 @@ def add_routes(server: Any) -> None:
     running = {"sessions": Sessions(here.store(), here.state(), server.kernel_manager)}
     app.settings["studio_culler"] = Culler(running["sessions"], server.kernel_manager)
 
-    shelf = Shelf(state_folder(home_folder) / "looks")
     contests = competitions.Desk.at(home_folder)
     if member is None:
         app.settings["studio_competitions"] = contests
+    places = Uploads(home_folder)
+    places.announce()
+    data = {"shelf": Shelf(state_folder(home_folder) / "looks"), "uploads": places}
+    kept = {"uploads": places}
 
     routes: list[tuple[Any, ...]] = [
         ("", home.Home, {"course": course, "attempts": shared["attempts"], **running}),
@@ -83,10 +89,14 @@ def add_routes(server: Any) -> None:
         (f"/courses/{_LESSON}/panel", courses.Panel, shared),
         (f"/courses/{_LESSON}/check", courses.Check, shared),
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
-        ("/datasets", datasets.Overview, {"shelf": shelf}),
-        ("/datasets/(?P<live>live)", datasets.Overview, {"shelf": shelf}),
-        (r"/datasets/(?P<name>[a-z0-9_]+)", datasets.DataSet, {"shelf": shelf}),
-        (r"/datasets/(?P<name>[a-z0-9_]+)/(?P<live>live)", datasets.DataSet, {"shelf": shelf}),
+        ("/datasets", datasets.Overview, data),
+        ("/datasets/(?P<live>live)", datasets.Overview, data),
+        (r"/datasets/(?P<name>[a-z0-9_]+)", datasets.DataSet, data),
+        (r"/datasets/(?P<name>[a-z0-9_]+)/(?P<live>live)", datasets.DataSet, data),
+        ("/uploads", uploads.Upload, kept),
+        ("/uploads/room", uploads.Room, kept),
+        (f"/uploads/{_SET}/edit", uploads.Edit, kept),
+        (f"/uploads/{_SET}/remove", uploads.Remove, kept),
         ("/models", models.Overview, {"workspace": home_folder}),
         (f"/models/{_MODEL}", models.Card, {"workspace": home_folder}),
         (f"/models/{_MODEL}/download", models.Download, {"workspace": home_folder}),
