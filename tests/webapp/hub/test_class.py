@@ -285,7 +285,7 @@ def routes() -> list[tuple[str, str]]:
     from studio.hub import service
     from studio.hub.folder import ClassFolder
 
-    desk: Any = SimpleNamespace(folder=ClassFolder(Path("/srv/7b")))
+    desk: Any = SimpleNamespace(folder=ClassFolder(Path("/srv/7b")), store=None)
     auth = HubOAuth(api_token="x", oauth_client_id="service-sampan-7b", api_url="http://127.0.0.1:1/hub/api")
     rules = service.application(desk, auth, f"{SERVICE}/").default_router.rules[0].target.rules
     return sorted(
@@ -357,6 +357,13 @@ def test_the_teacher_enters_the_pages_of_the_own_class(ask: Ask, routes: list[tu
         if "/grading" in path:
             assert ask("tia", "GET", path).status_code in (200, 404, 405), (path, handler)
     assert ask("tia", "GET", f"{SERVICE}/studio/grading/7b").ok
+
+
+def test_the_page_of_the_administrator_is_closed_to_teachers_and_learners(ada: Visitor, ask: Ask) -> None:
+    for who in ("ada", "tia"):
+        for method, path in (("GET", "admin"), ("GET", "admin/live"), ("POST", "admin/backup")):
+            assert ask(who, method, f"{SERVICE}/studio/{path}").status_code == 403
+    assert ada.get("/user/ada/studio/admin").status_code == 403
 
 
 @pytest.mark.parametrize("who", ["bob", "tia", "grader", "nobody", "wrong"])

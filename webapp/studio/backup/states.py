@@ -70,7 +70,7 @@ STATES = (
     State("logs", "*.studio/*.log*", "never"),
     # Of a class.
     State("marks and verdicts", "*gradebook.db", "database", _gradebook),
-    State("the key that signs receipts", "*grading/receipt.key", "with keys"),
+    State("the key that signs receipts", "*receipt.key", "with keys"),
     State(
         "the Hub: tokens, cookies, passwords of a trial, logs; `sampan class serve` makes it",
         "hub/*",

@@ -34,8 +34,8 @@ from studio import lean  # noqa: F401  before any import of nbformat
 from studio.compute.sql import open_store
 from studio.course import Course
 from studio.gradebook.submissions import MOST_BYTES
-from studio.paths import STATIC
-from studio.server import base, competitions, grading, home
+from studio.paths import STATIC, state_folder
+from studio.server import admin, base, competitions, grading, home, journal
 from studio.server.bodies import BoundedBodies
 from studio.server.grading_release import MOST_UPLOADED
 
@@ -83,6 +83,7 @@ def application(desk: ServiceDesk, hub_auth: HubOAuth, prefix: str) -> web.Appli
     pages = [
         *grading.routes(desk.folder.grading, course),
         *competitions.routes(contests),
+        *admin.routes(desk.folder.grading, "class", desk.store),
         ("/preferences", home.Preferences),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC)]}),
         ("/health", home.Health),
@@ -114,7 +115,9 @@ async def serve() -> None:
     with open_store() as store:
         desk = ServiceDesk(folder, store, workers=max(2, len(os.sched_getaffinity(0))))
         await asyncio.to_thread(desk.name_people, people_of(folder))
-        app = application(desk, HubOAuth(), os.environ["JUPYTERHUB_SERVICE_PREFIX"])
+        hub_auth = HubOAuth()
+        journal.keep(state_folder(folder.grading), [logging.getLogger()], [hub_auth.api_token])
+        app = application(desk, hub_auth, os.environ["JUPYTERHUB_SERVICE_PREFIX"])
         server = HTTPServer(app, max_buffer_size=MOST_BODY, max_body_size=MOST_BODY)
         server.request_callback = BoundedBodies(app)
         server.listen(address.port or 80, address.hostname or "127.0.0.1")

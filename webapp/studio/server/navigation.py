@@ -42,6 +42,10 @@ def _for_teachers(page: StudioPage) -> bool:
     return page.user.teaches
 
 
+def _for_admins(page: StudioPage) -> bool:
+    return page.user.admin
+
+
 @dataclass(frozen=True)
 class Entry:
     """A page under /studio: `section` is the `section` of its handler, `name` and `about` are keys of the locale."""
@@ -109,6 +113,7 @@ MENU = (
     ),
     Group("frame.sessions", (Entry("sessions", "frame.sessions", "sessions"),)),
     Group("frame.grading", (Entry("grading", "frame.grading", "grading", shown=_for_teachers),)),
+    Group("admin.title", (Entry("admin", "admin.title", "admin", shown=_for_admins),)),
     Group("frame.workbench", (Entry("lab", "frame.workbench", "/lab"),)),
     Group("navigation.my_studio", (Entry("my_studio", "navigation.my_studio", "", shown=_at_the_service),)),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 from studio.uploads.places import Uploads
 
 from . import (
+    admin,
     assignments,
     base,
     competitions,
@@ -31,6 +33,7 @@ from . import (
     grading,
     handing_in,
     home,
+    journal,
     models,
     notebooks,
     pages,
@@ -70,6 +73,9 @@ def add_routes(server: Any) -> None:
     contests = competitions.Desk.at(home_folder)
     if member is None:
         app.settings["studio_competitions"] = contests
+    for name in ("asyncio", "studio"):  # what these write goes where the server writes
+        logging.getLogger(name).parent = server.log
+    journal.keep(state_folder(home_folder), [server.log], [getattr(server.identity_provider, "token", "")])
     places = Uploads(home_folder)
     places.announce()
     data = {"shelf": Shelf(state_folder(home_folder) / "looks"), "uploads": places}
@@ -109,6 +115,7 @@ def add_routes(server: Any) -> None:
             else grading.routes_elsewhere(member.address)
         ),
         *(competitions.routes(contests) if member is None else competitions.routes_elsewhere(member.address)),
+        *admin.routes(home_folder, "workspace", here.store()),
         ("/static/(.*)", FileFindHandler, {"path": [str(STATIC), frontend.plotly_folder()]}),
         (r"/docs(?:/(?P<path>.+?))?", reference.Reference),
         ("/open/(?P<kind>page|lab)/(?P<path>.+?)", waiting.Open, {"room": room, **running}),
