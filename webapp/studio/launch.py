@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from traitlets.config import Config
 
 from . import runtime
+from .backup import states
 from .paths import DEFAULT, FORMER, JUPYTER_SHARE, checkout, state_folder, workspace
 from .trouble import Trouble, trouble
 
@@ -60,7 +61,8 @@ def launch(port: int | None, browser: bool) -> int:
         state = state_folder(home)
         state.mkdir(parents=True, exist_ok=True)
         state.chmod(0o700)
-    except OSError as error:
+        states.settle(state)
+    except (OSError, ValueError) as error:
         return _fail(f"The workspace cannot be used: {error}")
     print(about_former(home), end="", flush=True)
 

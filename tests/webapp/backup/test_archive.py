@@ -80,6 +80,7 @@ def test_a_workspace_comes_back_without_its_secrets(home: Path, tmp_path: Path) 
     restored, migrated = restore(file, tmp_path / "new")
     assert restored == told and migrated == [".studio/compute.sqlite3"]
     found = content(tmp_path / "new")
+    assert found.pop(".studio/format") == b"1\n"
     assert set(found) == {
         *("notebooks/01.ipynb", "notes/读.txt", "requirements.lock", "datasets/a/0123456789ab/card.json"),
         *(".studio/attempts/00.json", ".studio/receipts/00 2026.json", ".studio/compute.sqlite3"),
@@ -362,6 +363,16 @@ def test_a_class_without_and_with_the_key(tmp_path: Path) -> None:
     restore(tmp_path / "c", tmp_path / "new")
     assert receipts.key(tmp_path / "new/grading/receipt.key") == key
     assert stat.S_IMODE((tmp_path / "new/grading/receipt.key").stat().st_mode) == 0o600
+
+
+def test_a_state_folder_of_a_newer_version_is_not_used(tmp_path: Path) -> None:
+    states.settle(tmp_path)
+    states.settle(tmp_path)
+    assert (tmp_path / "format").read_text() == f"{states.FORMAT}\n"
+    for text in (f"{states.FORMAT + 1}\n", "x"):
+        (tmp_path / "format").write_text(text)
+        with pytest.raises(ValueError, match="update Sampan"):
+            states.settle(tmp_path)
 
 
 def test_the_table_of_states_knows_its_patterns() -> None:

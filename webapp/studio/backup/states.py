@@ -13,6 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from studio.runtime import write_atomically
+
 Copied = Literal["files", "database", "never", "with keys"]
 # The form of the folders and files; a change of it needs a migration here. Databases have revisions of their own.
 FORMAT = 1
@@ -57,6 +59,7 @@ def _fold(path: Path) -> None:
 STATES = (
     # In the state folder of a workspace.
     State("leases, queue and use", "*.studio/compute.sqlite3", "database", _leases),
+    State("the format of the folder", "*.studio/format", "files"),
     State("attempts at exercises", "*.studio/attempts/*", "files"),
     State("receipts of what was handed in", "*.studio/receipts/*", "files"),
     State("jobs and their output", "*.studio/jobs/*", "files"),
@@ -87,6 +90,19 @@ STATES = (
 )
 
 
+def settle(state: Path) -> None:
+    """Marks a state folder with today's format, for later versions. ValueError if a newer Sampan has used it."""
+    mark = state / "format"
+    text = mark.read_text().strip() if mark.exists() else "0"
+    if not text.isdecimal() or int(text) > FORMAT:
+        raise ValueError(
+            f"{state} has the format {text[:20]!r}, and this version of Sampan knows {FORMAT} at most: update Sampan, or "
+            "give SAMPAN_HOME another folder"
+        )
+    if int(text) < FORMAT:
+        write_atomically(mark, f"{FORMAT}\n".encode())
+
+
 def of(path: str) -> State | None:
     """The state that a file belongs to; None for a user's own."""
     return next((state for state in STATES if fnmatchcase(path, state.path)), None)
@@ -105,3 +121,5 @@ def migrate(folder: Path) -> Iterator[str]:
         if state is not None and state.migrate is not None and path.is_file():
             state.migrate(path)
             yield path.relative_to(folder).as_posix()
+    for place in sorted(folder.rglob(".studio")):
+        settle(place)

@@ -9,6 +9,7 @@ import os
 import sys
 
 from studio import launch
+from studio.backup import states
 from studio.paths import WorkspaceError, state_folder, workspace
 
 
@@ -22,6 +23,11 @@ def main() -> int:
     state = state_folder(home)
     state.mkdir(parents=True, exist_ok=True)
     state.chmod(0o700)
+    try:
+        states.settle(state)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     launch.jupyter_folders(state)
     from studio import lean  # noqa: F401  before any import of nbformat
     from studio.server.app import (
