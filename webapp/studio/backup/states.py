@@ -59,6 +59,7 @@ def _fold(path: Path) -> None:
 STATES = (
     # In the state folder of a workspace.
     State("leases, queue and use", "*.studio/compute.sqlite3", "database", _leases),
+    State("competitions and their scores", "*.studio/competitions/competitions.sqlite3", "database"),
     State("the format of the folder", "*.studio/format", "files"),
     State("attempts at exercises", "*.studio/attempts/*", "files"),
     State("receipts of what was handed in", "*.studio/receipts/*", "files"),

@@ -21,12 +21,13 @@ FILE = "journal.log"
 MOST_BYTES, KEPT = 512 * 1024, 2
 DAY_S = 86_400.0
 LONGEST = 2_000
-HIDDEN = "[hidden]"
+HIDDEN = "***hidden***"  # the patterns find it again, and leave it as it is
 _WORDS = r"[\w-]*(?:token|secret|passw(?:or)?d|api_?key|credential|xsrf|cookie|authorization|signature)[\w-]*"
 # name=value, name: value, "name": "value"; and what follows "token" or "Bearer" in a header.
 _NAMED = re.compile(
     rf"(?i)({_WORDS}[\"']?\s*[=:]\s*)(?:b?[\"'])?(?:(?:token|bearer|basic)\s+)?[^\s\"'&,;}}\])]+"
 )
+_COOKIES = re.compile(r"(?i)(cookie[\"']?\s*:\s*)[^\n]+")  # a header with several
 _SPOKEN = re.compile(r"(?i)\b(token|bearer|basic)\s+[\w\-.~+/=|:]{16,}")
 _ADDRESS = re.compile(r"(\w+://[^\s/:@]+:)[^\s/@]+@")  # a password in a URL
 
@@ -46,7 +47,9 @@ def hidden(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in secrets:
         if len(secret) >= 8:
             text = text.replace(secret, HIDDEN)
-    text = _SPOKEN.sub(rf"\1 {HIDDEN}", _NAMED.sub(rf"\1{HIDDEN}", text))
+    for pattern in (_COOKIES, _NAMED):
+        text = pattern.sub(rf"\1{HIDDEN}", text)
+    text = _SPOKEN.sub(rf"\1 {HIDDEN}", text)
     return _ADDRESS.sub(rf"\1{HIDDEN}@", text)
 
 
