@@ -6,6 +6,7 @@ cache; with `download=True`, also fetched from the official source into the cach
 against the checksum on its card before it is read. Used in notebooks 00, 02, 03 and 04.
 """
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..io import Dataset
-from . import graphs, interactions, places, point_clouds, readers, uploads
+from . import graphs, interactions, places, point_clouds, readers
 from .card_file import Card, File, Layout, read_card
 from .checksums import verify
 from .corpora import load_corpus
@@ -28,7 +29,7 @@ from .recordings import RECORDINGS, load_recordings
 __all__ = [
     "Bundle", "Card", "File", "GraphSet", "LabelledTexts", "Layout", "Ratings", "Split", "Text", "Texts",
     "available", "card", "cards", "how_to_get", "interactions", "load", "load_corpus", "load_graph",
-    "load_ratings", "load_recordings", "load_text", "load_texts", "point_clouds", "uploads",
+    "load_ratings", "load_recordings", "load_text", "load_texts", "point_clouds",
 ]
 # fmt: on
 
@@ -122,7 +123,7 @@ def available() -> list[str]:
 def load(
     name: str, download: bool = False, progress: Progress = print_progress, version: str | None = None
 ) -> Any:
-    """The data set of this name: a `Bundle`; of one that was uploaded, what `uploads.load` describes.
+    """The data set of this name: a `Bundle`, or what `studio.uploads.loading` describes if it was uploaded.
 
     version: that of its card (`datasets.card(name).version`), so that a program stops at other data. Of an
     uploaded set: which of its versions; None is the one that was added last.
@@ -133,9 +134,11 @@ def load(
     ValueError: an unknown name; another version; a damaged or foreign file. FileNotFoundError: the set is not
     found; the message says how to get it. OSError: the download was interrupted (call again to resume).
     """
-    uploaded = None if name in cards() else uploads.find(name, version)
-    if uploaded is not None:
-        return uploads.load(*uploaded)
+    # Uploaded sets are the Studio's, in its own form: without it there are none.
+    if name not in cards() and importlib.util.find_spec("studio"):
+        uploaded = importlib.import_module("studio.uploads.loading").load(name, version)
+        if uploaded is not None:
+            return uploaded
     if version not in (None, card(name).version):
         raise ValueError(f"version: expected {card(name).version}, that of {name} here, got {version!r}")
     known, layout, arrays = _arrays(name, download, progress)

@@ -1,4 +1,4 @@
-"""Where data sets are looked for, in order: the project, SAMPAN_DATA, the user's cache; and uploads."""
+"""Where data sets are looked for, in order: the project, SAMPAN_DATA, the user's cache."""
 
 import os
 from pathlib import Path
@@ -23,10 +23,3 @@ def folders() -> list[Path]:
     """Every folder that is searched, first match wins. SAMPAN_DATA holds one or more, like PATH does."""
     given = [Path(part).expanduser() for part in os.environ.get("SAMPAN_DATA", "").split(os.pathsep) if part]
     return [bundled(), *given, cache()]
-
-
-def uploads() -> list[Path]:
-    """Folders of uploaded sets: those of SAMPAN_UPLOADS, which the Studio sets, like PATH; else datasets/ in
-    the workspace (SAMPAN_HOME, else ~/sampan-work)."""
-    given = os.environ.get("SAMPAN_UPLOADS") or f"{os.environ.get('SAMPAN_HOME') or '~/sampan-work'}/datasets"
-    return [Path(part).expanduser() for part in given.split(os.pathsep) if part]

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from sampan import datasets
-from studio.uploads import examine
+from studio.uploads import examine, loading
 from studio.uploads.refusal import Refusal
 from studio.uploads.store import Store
 from tests.webapp.uploads import files
@@ -34,7 +34,7 @@ def test_a_changed_file_is_not_loaded(store: Store) -> None:
 def test_a_table_is_loaded_as_columns(store: Store) -> None:
     put(store, "名;age;code\n张;;007\n李;3;1\n".encode("utf-16"), "a.csv")
     table = datasets.load("notes")
-    assert isinstance(table, datasets.uploads.Table) and len(table) == 2
+    assert isinstance(table, loading.Table) and len(table) == 2
     assert table.columns["名"].tolist() == ["张", "李"] and table.columns["code"].tolist() == ["007", "1"]
     assert np.isnan(table.columns["age"][0]) and table[1] == {"名": "李", "age": 3.0, "code": "1"}
 

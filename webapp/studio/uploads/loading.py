@@ -1,25 +1,27 @@
-"""Data sets that a user has uploaded (the Studio's page "Data sets", `sampan data add`), by name and version.
+"""Loading uploaded data sets by name and version: `sampan.datasets.load` calls `load` for names that it does not know.
 
 They are in `<folder>/<name>/<version>/`: `card.json` and the file as it was uploaded. A version is the first
 twelve digits of the file's sha256. Files were examined when they were added; no code from them is run.
 """
 
+from __future__ import annotations
+
 import csv
 import importlib
 import io
 import json
+import os
 import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..engine.tensor import Tensor
-from ..io import Dataset
-from . import places
-from .checksums import verify
+from sampan import Tensor
+from sampan.datasets.checksums import verify
+from sampan.io import Dataset
 
-__all__ = ["Images", "Sounds", "Table", "find", "load"]
+__all__ = ["Images", "Sounds", "Table", "find", "folders", "load"]
 _LARGEST_CELL = 1 << 20
 
 
@@ -73,17 +75,24 @@ class Sounds(_Files):
     """WAV files. An item is (float32 [channels, samples], sample rate in Hz, label)."""
 
     def __getitem__(self, index: int) -> tuple[Tensor, int, int]:
-        from ..speech import files
+        from sampan.speech import files
 
         waveform, rate = files.load(io.BytesIO(self.bytes(index)))
         return waveform, rate, int(self.labels[index])
+
+
+def folders() -> list[Path]:
+    """Those of SAMPAN_UPLOADS, which the Studio sets, like PATH; else datasets/ in the workspace (SAMPAN_HOME, else
+    ~/sampan-work)."""
+    given = os.environ.get("SAMPAN_UPLOADS") or f"{os.environ.get('SAMPAN_HOME') or '~/sampan-work'}/datasets"
+    return [Path(part).expanduser() for part in given.split(os.pathsep) if part]
 
 
 def find(name: str, version: str | None = None) -> tuple[Path, dict[str, Any]] | None:
     """Folder and card of an uploaded set; None if there is none of that name. version: None is the one that
     was added last; ValueError for one that is not there."""
     cards: list[tuple[Path, dict[str, Any]]] = []
-    for place in places.uploads():
+    for place in folders():
         cards += [
             (path.parent, json.loads(path.read_text("utf-8"))) for path in (place / name).glob("*/card.json")
         ]
@@ -100,9 +109,13 @@ def find(name: str, version: str | None = None) -> tuple[Path, dict[str, Any]] |
     return known[version]
 
 
-def load(folder: Path, card: dict[str, Any]) -> Any:
-    """What was uploaded, after its checksum: a Table, or a dict of them if a zip holds several; a dict of
-    arrays; Images; Sounds."""
+def load(name: str, version: str | None = None) -> Any:
+    """What was uploaded, after its checksum: a Table, or a dict of them if a zip holds several; a dict of arrays; Images;
+    Sounds. None if there is no set of that name; ValueError as `find`, and for a file that was changed."""
+    found = find(name, version)
+    if found is None:
+        return None
+    folder, card = found
     path = folder / card["file"]
     verify(path, card["sha256"])
     if card["kind"] in ("images", "sounds"):
