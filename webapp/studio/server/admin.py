@@ -19,7 +19,7 @@ from tornado import web
 
 from studio import processes
 from studio.backup import states
-from studio.compute.sql import SqlStore
+from studio.compute.lease import Store
 from studio.paths import state_folder
 
 from . import journal
@@ -47,7 +47,7 @@ class Studio:
 
     home: Path
     kind: str
-    store: SqlStore
+    store: Store
     state: Path
     making: asyncio.Task[str] | None = None
 
@@ -228,7 +228,7 @@ class RemoveBackup(AdminPage):
         self.redirect(self.address("admin"), status=303)
 
 
-def routes(home: Path, kind: str, store: SqlStore) -> list[tuple[Any, ...]]:
+def routes(home: Path, kind: str, store: Store) -> list[tuple[Any, ...]]:
     """`home`: what is backed up; the state folder is inside it."""
     given = {"studio": Studio(home, kind, store, state_folder(home))}
     return [

@@ -236,7 +236,8 @@ def _extremes(told: dict[str, Any]) -> list[str]:
 
 
 def _tables(files: Files) -> dict[str, Any]:
-    forms, shown, rows = {}, [], 0
+    forms: dict[str, Any] = {}
+    shown, rows = [], 0
     schema: dict[str, str] = {}
     for name, _, opened in files:
         with opened() as stream:
@@ -245,7 +246,7 @@ def _tables(files: Files) -> dict[str, Any]:
             told = tables.parquet_table(stream, name) if parquet else tables.csv_table(stream, name)
         facts = told["facts"]
         form = {word: told[word] for word in ("encoding", "delimiter") if word in told}
-        forms[name] = {**form, "columns": {fact["name"]: fact["dtype"] for fact in facts}}
+        forms[name] = form | {"columns": {fact["name"]: fact["dtype"] for fact in facts}}
         prefix = f"{name}: " if len(files) > 1 else ""
         schema |= {f"{prefix}{fact['name']}": fact["dtype"] for fact in facts}
         rows += told["rows"]
