@@ -75,7 +75,8 @@ class Model:
         """As the YAML of the card says it, or its line on the licence; "" if neither does."""
         named = re.search(r"\A---\n(?:.*\n)*?license:\s*(\S.*)\n", self._card)
         line = re.search(r"^\W*Licence\b[^:\n]*:\W*\s*([^,.;(\n]+(?:\.\d[^,.;(\n]*)?)", self.card, flags=re.M)
-        return (named or line)[1].strip() if named or line else ""
+        found = named or line
+        return found[1].strip() if found else ""
 
     @property
     def config(self) -> dict[str, Any]:
