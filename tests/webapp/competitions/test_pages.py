@@ -85,7 +85,7 @@ def send(person: Person, content: bytes, file: str = "p.csv") -> str:
     reply = person.post(f"/{NAME}/submit", {"file": (file, content)})
     assert reply.status_code == 303, reply.text
     id = reply.headers["Location"].rpartition("/")[2]
-    until(lambda: "data-active" not in person.get(f"/{NAME}/mine/{id}?part=1").text)
+    until(lambda: "data-active" not in person.get(f"/{NAME}/mine/{id}?part=1").text, 150)
     return id
 
 
@@ -250,4 +250,6 @@ def test_at_the_end_everyone_sees_the_private_board_and_nothing_is_taken_any_mor
     assert "Ended" in people["ada"].get(f"/{NAME}").text
     turned = LABELS.replace(b",a,", b",c,").replace(b",b,", b",a,").replace(b",c,", b",b,")
     assert people["tia"].post(f"/{NAME}/manage/labels", {"solution": ("s.csv", turned)}).status_code == 303
-    until(lambda: "0.10000" in people["bob"].get(f"/{NAME}/board").text)  # 0.9 with the labels turned round
+    until(
+        lambda: "0.10000" in people["bob"].get(f"/{NAME}/board").text, 150
+    )  # 0.9 with the labels turned round
