@@ -137,10 +137,12 @@ def drawing(step: Step) -> str:
             parts.append(f'<text x="{x + CELL / 2:g}" y="{y + 28}">{escape(text)}</text>')
             parts.append(f'<text class="pc-at" x="{x + CELL / 2:g}" y="{y + 52}">{place}</text>')
     if step.link is not None:
-        (row, place), (to_row, to_place) = step.link
-        x, to_x = (LEFT + p * (CELL + GAP) + CELL / 2 for p in (place, to_place))
-        y, to_y = row * ROW + 40, to_row * ROW + 6
-        parts.append(f'<path d="M{x:g} {y}C{x:g} {y + 18} {to_x:g} {to_y - 18} {to_x:g} {to_y}"/>')
+        (upper, place), (lower, to_place) = step.link
+        begin, end = (LEFT + p * (CELL + GAP) + CELL / 2 for p in (place, to_place))
+        top, bottom = upper * ROW + 40, lower * ROW + 6
+        parts.append(
+            f'<path d="M{begin:g} {top}C{begin:g} {top + 18} {end:g} {bottom - 18} {end:g} {bottom}"/>'
+        )
     height = len(step.rows) * ROW
     return f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" aria-hidden="true">{"".join(parts)}</svg>'
 

@@ -20,7 +20,8 @@ def _cells(values: Iterable[object], empty: str = "·") -> list[str]:
 def counting_sort() -> Picture:
     """Keys are counted, the counts summed, and the entries put into their places."""
     groups = max(KEYS) + 1
-    counts, order = [0] * (groups + 1), [None] * len(KEYS)
+    counts = [0] * (groups + 1)
+    order: list[int | None] = [None] * len(KEYS)
     steps: list[Step] = []
 
     def seen(said: Text, free: list[int] | None = None, **marks: tuple[int, set[int]]) -> None:
@@ -63,7 +64,7 @@ def counting_sort() -> Picture:
     free: list[int] = counts[:]
     for entry, key in enumerate(KEYS):
         place = free[key]
-        order[place] = entry  # type: ignore[call-overload]  None until now
+        order[place] = entry
         free[key] = place + 1
         seen(
             (

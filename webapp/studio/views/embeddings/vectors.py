@@ -196,15 +196,16 @@ class VectorsPart:
     def _looked(self, run: Any) -> None:
         """Called in the run's thread, or after it has ended."""
         with self._lock:
-            if run is not self.run or run.table is None:
+            table = run.table
+            if run is not self.run or table is None:
                 return
             self.find.disabled = False
-            if run.table is not self.map.table:
-                self.map.show(run.table, self._groups(run.table), self._besides())
+            if table is not self.map.table:
+                self.map.show(table, self._groups(table), self._besides())
             if self._asked:
                 self._answer(run)
             elif "role=" not in self.found.value:
-                self.found.value = self._empty("error.empty", example=run.table.labels[0])
+                self.found.value = self._empty("error.empty", example=table.labels[0])
             self._fresh(run)
 
     def _answer(self, run: Any) -> None:

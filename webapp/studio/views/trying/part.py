@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from html import escape
 from typing import Any, ClassVar
 
@@ -28,7 +27,6 @@ class Part:
     """`root` is the widget. `begin()` lists the models of this kind of input; call it in a thread after the page is shown."""
 
     kind: ClassVar[str]
-    load: ClassVar[Callable[[Model], Any]]
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
@@ -41,6 +39,10 @@ class Part:
         self._lock = threading.RLock()
         form = card([self.model, *self._inputs(), self.ask, self.status], "sx-form")
         self.root = beside(form, [card([self.answer], "em-search")])
+
+    def load(self, model: Model) -> Any:
+        """What `_answered` asks."""
+        raise NotImplementedError
 
     def _inputs(self) -> list[widgets.Widget]:
         raise NotImplementedError
@@ -68,7 +70,7 @@ class Part:
                 return
             try:
                 if self._loaded[0] != key:
-                    self._loaded = key, type(self).load(self.models[key])
+                    self._loaded = key, self.load(self.models[key])
                 self.answer.value = self._answered(self._loaded[1])
                 self.status.value = ""
             except Refused as error:
@@ -103,7 +105,9 @@ class SoundPart(Part):
     """Recordings of this machine or of the visitor, for recognisers, keywords, speech activity and speakers."""
 
     kind = "sound"
-    load = staticmethod(answers.listener)
+
+    def load(self, model: Model) -> Any:
+        return answers.listener(model)
 
     def _inputs(self) -> list[widgets.Widget]:
         self.sounds: dict[str, Sound] = {}
@@ -112,7 +116,7 @@ class SoundPart(Part):
         self.file = FileField(label=self._t("field.file"), accept=",".join(ENDINGS), most=MOST_BYTES)
         self.other.layout.display = "none"  # only two speakers are compared
         self.model.observe(lambda _: self._chosen(), "value")
-        self.file.on_msg(lambda _, content, __: content.get("ready") and self._use_file())
+        self.file.on_msg(self._use_file)
         return [self.sound, self.other, self.file]
 
     def begin(self) -> None:
@@ -135,7 +139,9 @@ class SoundPart(Part):
         model = self.models.get(self.model.value)
         self.other.layout.display = "" if model is not None and model.kind == "speaker" else "none"
 
-    def _use_file(self) -> None:
+    def _use_file(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        if not content.get("ready"):
+            return
         self.sound.options = [
             *(o for o in self.sound.options if o[1] != "file"),
             (self.file.name or "file", "file"),
@@ -165,14 +171,20 @@ class DigitPart(Part):
     """A drawing, for networks that read digits."""
 
     kind = "digit"
-    load = staticmethod(answers.digit_reader)
+
+    def load(self, model: Model) -> Any:
+        return answers.digit_reader(model)
 
     def _inputs(self) -> list[widgets.Widget]:
         self.pad = DigitPad(
             label=self._t("pad.label"), hint=self._t("pad.hint"), clear_label=self._t("pad.clear")
         )
-        self.pad.observe(lambda _: self.pad.pixels and self.asked(), "pixels")
+        self.pad.observe(self._drawn, "pixels")
         return [self.pad]
+
+    def _drawn(self, _: Any) -> None:
+        if self.pad.pixels:
+            self.asked()
 
     def _answered(self, model: Any) -> str:
         if not self.pad.pixels or not np.frombuffer(self.pad.pixels, np.uint8).any():
@@ -185,7 +197,9 @@ class WordPart(Part):
     """A word, for rows that `WordVectors.save` wrote."""
 
     kind = "word"
-    load = staticmethod(answers.neighbours)
+
+    def load(self, model: Model) -> Any:
+        return answers.neighbours(model)
 
     def _inputs(self) -> list[widgets.Widget]:
         self.word = text_field(self._t("field.word"))
