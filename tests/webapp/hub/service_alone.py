@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import socket
 import threading
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import requests
 from jupyterhub.services.auth import HubOAuth
@@ -109,7 +111,10 @@ def serving_alone(root: Path) -> Iterator[Alone]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    with SqlStore(f"sqlite:///{root / 'compute.sqlite3'}") as store:
+    trial = patch.dict(
+        os.environ, {"SAMPAN_CLASS_ACCOUNTS": "trial"}
+    )  # all of them are this account of the machine
+    with trial, SqlStore(f"sqlite:///{root / 'compute.sqlite3'}") as store:
         desk = ServiceDesk(folder, store, workers=2)
 
         async def start() -> tuple[HTTPServer, HTTPServer, str]:
