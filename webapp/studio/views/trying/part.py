@@ -116,7 +116,7 @@ class SoundPart(Part):
         self.file = FileField(label=self._t("field.file"), accept=",".join(ENDINGS), most=MOST_BYTES)
         self.other.layout.display = "none"  # only two speakers are compared
         self.model.observe(lambda _: self._chosen(), "value")
-        self.file.on_msg(self._use_file)
+        self.file.on_msg(self._told)
         return [self.sound, self.other, self.file]
 
     def begin(self) -> None:
@@ -139,9 +139,11 @@ class SoundPart(Part):
         model = self.models.get(self.model.value)
         self.other.layout.display = "" if model is not None and model.kind == "speaker" else "none"
 
-    def _use_file(self, _: Any, content: dict[str, Any], __: Any) -> None:
-        if not content.get("ready"):
-            return
+    def _told(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        if content.get("ready"):
+            self._use_file()
+
+    def _use_file(self) -> None:
         self.sound.options = [
             *(o for o in self.sound.options if o[1] != "file"),
             (self.file.name or "file", "file"),
