@@ -74,7 +74,7 @@ def service(folder: Path) -> Iterator[tuple[str, Any]]:
     from studio.hub.folder import ClassFolder
     from studio.hub.service import application
 
-    desk: Any = SimpleNamespace(folder=ClassFolder(folder / "7b"))
+    desk: Any = SimpleNamespace(folder=ClassFolder(folder / "7b"), store=None)
     auth = HubOAuth(api_token="x", oauth_client_id="service-sampan-7b", api_url="http://127.0.0.1:1/hub/api")
     app = application(desk, auth, PREFIX)
     app.settings |= {"identity_provider": ByHeader(), "authorizer": AllowAllAuthorizer()}

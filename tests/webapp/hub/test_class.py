@@ -297,7 +297,7 @@ OPEN = {"FileFindHandler", "Preferences", "JupyterHubOAuthCallbackHandler", "Red
 # What every member may enter; tests/webapp/competitions/test_pages.py has who may do what there.
 MEMBERS = {
     *(
-        "Overview",
+        "Cards",
         "About",
         "Data",
         "File",

@@ -160,7 +160,7 @@ def the_board(store: Store, competition: Competition, learner: str, final: bool)
     return Board(made, mine, waiting, final)
 
 
-class Overview(CompetitionPage):
+class Cards(CompetitionPage):
     """The cards."""
 
     @web.authenticated
@@ -388,7 +388,7 @@ def routes(desk: Desk) -> list[tuple[Any, ...]]:
     one = "/competitions/(?P<name>[a-z0-9-]+)"
     entry = f"{one}/mine/(?P<id>[0-9a-f]{{32}})"
     return [
-        ("/competitions", Overview, shared),
+        ("/competitions", Cards, shared),
         ("/competitions/new", teacher.New, shared),
         ("/competitions/example", teacher.Example, shared),
         (one, About, shared),
