@@ -41,26 +41,27 @@ form.addEventListener("submit", async (event) => {
   } catch {
     return settle(form.dataset.away, true);
   }
-  request = new XMLHttpRequest();
-  request.open("PUT", `${form.dataset.upload}?${query}`);
-  request.setRequestHeader("X-XSRFToken", token);
-  request.responseType = "json";
-  request.upload.addEventListener("progress", ({ loaded, total }) => { bar.value = loaded / total; });
-  request.upload.addEventListener("load", () => {
+  const sent = new XMLHttpRequest();  // its events may come after `request` is another, or none
+  sent.open("PUT", `${form.dataset.upload}?${query}`);
+  sent.setRequestHeader("X-XSRFToken", token);
+  sent.responseType = "json";
+  sent.upload.addEventListener("progress", ({ loaded, total }) => { bar.value = loaded / total; });
+  sent.upload.addEventListener("load", () => {
     bar.removeAttribute("value");
     said.textContent = form.dataset.examining;
   });
-  request.addEventListener("load", () => {
-    const { refused, address } = request.response ?? {};
+  sent.addEventListener("load", () => {
+    const { refused, address } = sent.response ?? {};
     if (address) location.assign(address);
     else settle(refused || form.dataset.away, true);
   });
-  request.addEventListener("error", () => settle(form.dataset.away, true));
-  request.addEventListener("abort", () => settle(form.dataset.cancelled));
+  sent.addEventListener("error", () => settle(form.dataset.away, true));
+  sent.addEventListener("abort", () => settle(form.dataset.cancelled));
+  request = sent;
   bar.value = 0;
   bar.hidden = cancel.hidden = false;
   said.textContent = form.dataset.sending;
-  request.send(chosen);
+  sent.send(chosen);
 });
 
 cancel.addEventListener("click", () => { request?.abort(); send.focus(); });
