@@ -32,7 +32,7 @@ def test_an_upload_a_refusal_and_the_page_of_the_administrator(
     page.locator(".sp-upload summary").click()
     page.set_input_files("#upload-file", tmp_path / "evil.zip")
     page.click("[data-send]")
-    page.wait_for_selector("[data-said].is-bad")
+    page.wait_for_selector("[data-said].is-bad", timeout=120_000)
     assert page.locator("[data-said]").inner_text() == i18n.t(
         "uploads.refused.traversal", "en", name="../a.csv"
     )
@@ -42,7 +42,7 @@ def test_an_upload_a_refusal_and_the_page_of_the_administrator(
     page.set_input_files("#upload-file", tmp_path / "My People.csv")
     assert page.input_value("#upload-name") == "my_people"
     page.click("[data-send]")
-    page.wait_for_selector(".sp-versions")
+    page.wait_for_selector(".sp-versions", timeout=120_000)
     assert page.url == f"{studio_url}studio/datasets/my_people"
     assert page.locator("td", has_text="Zhang").count() == 1 and axe(page) == []
     screenshot(page, "upload")
