@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import mistune
 from tornado import web
 
 from studio.models import Model, TooLarge, all_models
 
 from .base import StudioPage
+from .markdown import rendered
 
 _CHUNK = 2**18  # bytes of a download
-# Text of a card: HTML in it is shown as text, and only addresses that are safe become links.
-_markdown = mistune.create_markdown(escape=True, plugins=["table"])
 
 
 class ModelPage(StudioPage):
@@ -43,7 +41,7 @@ def described(model: Model, card: bool = True) -> dict[str, Any]:
     shown = {word: getattr(model, word) for word in words}
     base = model.path if model.path.is_dir() else model.path.parent
     files = [(path.relative_to(base).as_posix(), path.stat().st_size) for path in model.files]
-    return {**shown, "files": files, "card": _markdown(model.text) if card and model.text.strip() else ""}
+    return {**shown, "files": files, "card": rendered(model.text) if card and model.text.strip() else ""}
 
 
 class Overview(ModelPage):
