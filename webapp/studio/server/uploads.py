@@ -70,6 +70,12 @@ class Upload(UploadPage):
     working: asyncio.Task[Any] | None = None
     left = False  # the visitor has
 
+    def set_default_headers(self) -> None:
+        super().set_default_headers()
+        # An answer may come before the body has been read. Tornado ends the connection then; a client that did not know
+        # would send its next request into it.
+        self.set_header("Connection", "close")
+
     async def prepare(self, *args: Any, **kwargs: Any) -> None:
         await super().prepare(*args, **kwargs)
         if self._finished or self.request.method != "PUT" or not self.current_user:
@@ -83,8 +89,6 @@ class Upload(UploadPage):
             names = await asyncio.to_thread(taken)
             self.incoming = await asyncio.to_thread(self.uploads.own.begin, name, size, names)
         except Refusal as refusal:
-            # Its body is not read: the connection ends with this answer.
-            self.set_header("Connection", "close")
             self.set_status(413)
             self.answer(refusal)
             return
