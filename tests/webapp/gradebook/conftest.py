@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -89,13 +90,30 @@ def notebook_of(cells: Iterable[tuple[str, str, str]]) -> bytes:
     return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}).encode()
 
 
+@pytest.fixture(scope="session")
+def new_essays(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Classroom]:
+    """Makes the class of `essays` in a folder, as a copy of one that is made once."""
+    made = _essays(tmp_path_factory.mktemp("essays"))
+
+    def copy(folder: Path) -> Classroom:
+        shutil.copytree(made.root, folder, dirs_exist_ok=True)
+        return Classroom(folder, course=folder)
+
+    return copy
+
+
 @pytest.fixture
-def essays(tmp_path: Path) -> Classroom:
+def essays(tmp_path: Path, new_essays: Callable[[Path], Classroom]) -> Classroom:
+    """A class of nbgrader's own, without hidden checks: see `_essays`."""
+    return new_essays(tmp_path)
+
+
+def _essays(folder: Path) -> Classroom:
     """A class of nbgrader's own, without hidden checks: amy and bob have handed in `essay` of "old", cem has not.
 
     An answer with a test (2 points), a written answer (4) and a task (3), entered by nbgrader's API.
     """
-    classroom = Classroom(tmp_path, course=tmp_path)
+    classroom = Classroom(folder, course=folder)
     place = ("essay", "old")
     with book.opened(classroom) as gradebook:
         gradebook.add_assignment("old")

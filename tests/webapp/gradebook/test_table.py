@@ -47,9 +47,10 @@ def test_titles_are_read_without_running_the_checks(tmp_path: Path) -> None:
     assert titles.titles(classroom, "x", "broken") == {}
 
 
-@pytest.fixture
-def shown(essays: Classroom) -> table.Table:
+@pytest.fixture(scope="module")
+def shown(new_essays: Callable[[Path], Classroom], tmp_path_factory: pytest.TempPathFactory) -> table.Table:
     """Amy has full points, bob a part of them, cem nothing; amy's marks were returned and bob's have changed since."""
+    essays = new_essays(tmp_path_factory.mktemp("shown"))
     marking.save(essays, AMY, entries(work(essays, AMY).parts, FULL))
     marking.save(essays, BOB, entries(work(essays, BOB).parts, HALF))
     returning.return_marks(essays, "old")
