@@ -185,12 +185,13 @@ class ClassHub:
 
 
 @contextmanager
-def serving(trial: bool = False) -> Iterator[ClassHub]:
-    """A class while it is served, in a folder that every account may enter; nothing of it is left afterwards."""
+def serving(trial: bool = False, people: str = PEOPLE) -> Iterator[ClassHub]:
+    """A class while it is served, in a folder that every account may enter; nothing of it is left afterwards. `people` is
+    its roster, CSV."""
     with tempfile.TemporaryDirectory(prefix="sampan-class-") as folder:
         place = Path(folder)
         place.chmod(0o755)
-        hub = start(place, trial)
+        hub = start(place, trial, people)
         try:
             wait_for(hub.answers, START_S)
             yield hub
@@ -198,14 +199,14 @@ def serving(trial: bool = False) -> Iterator[ClassHub]:
             hub.stop()
 
 
-def start(place: Path, trial: bool = False) -> ClassHub:
+def start(place: Path, trial: bool = False, people: str = PEOPLE) -> ClassHub:
     """Import the roster, make the accounts, and serve; or serve a trial from an account that is not root's."""
     course = place / "course-source"
     (course / "checks").mkdir(parents=True)
     course.chmod(0o700)
     for name in (f"{NOTEBOOK}.ipynb", f"checks/{NOTEBOOK}.py"):
         shutil.copyfile(NOTEBOOKS / name, course / name)
-    (place / "people.csv").write_text(PEOPLE, "utf-8")
+    (place / "people.csv").write_text(people, "utf-8")
     root = place / "7b"
     studio = f"{sys.executable} -m studio.cli class"
     roster = f"{studio} roster {root} {place}/people.csv"
