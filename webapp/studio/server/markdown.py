@@ -40,7 +40,8 @@ def rendered(text: str) -> Markup:
     from nbconvert.filters import markdown2html
 
     html = _ANCHOR.sub("", markdown2html(text)).replace("<h1", "<h2").replace("</h1>", "</h2>")
+    html = html.replace("<th></th>", "<td></td>")  # a heading without words is none
     clean = bleach.clean(
         html, tags=_TAGS, attributes={"a": ["href"]}, protocols=["http", "https"], strip=True
     )
-    return Markup(clean)
+    return Markup(clean.replace("<pre>", '<pre tabindex="0">'))  # a long line is scrolled by keyboard too

@@ -100,7 +100,11 @@ class EmbeddingsPage:
         )
 
     def marked(self, number: int) -> list[str]:
-        """The points that stand out."""
+        """The points that stand out, once there are some."""
+        self.page.wait_for_function(
+            f"document.querySelectorAll('.sx-plot-paper')[{number}].data"
+            ".some(trace => trace.marker.symbol === 'diamond' && trace.hovertext.length)"
+        )
         found: list[str] = self.page.evaluate(
             f"document.querySelectorAll('.sx-plot-paper')[{number}].data"
             ".filter(trace => trace.marker.symbol === 'diamond').flatMap(trace => [...trace.hovertext])"
