@@ -43,7 +43,7 @@ def test_the_same_words_as_pythons_tokenizer(path: Path) -> None:
     "source",
     ["", "<script>alert(1)</script>", "'</span><b>'", '"""', "# &amp; <i>", "x = 'a\\", "\x00\ud7ff", '"\\' * 9, "@a.b\n@ c"],
     ids=range(9),
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_nothing_is_interpreted(source: str) -> None:
     shown = str(python(source))
     assert plain(shown) == source

@@ -26,7 +26,7 @@ MOST_ZIP = 500_000_000  # bytes of the files of a download
 INPUTS = {
     "keyword": "sound", "conformer": "sound", "recurrent": "sound", "activity": "sound", "speaker": "sound",
     "mandarin_synthesis": "speech", "mlp": "digit", "lenet": "digit", "word_vectors": "word",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 class TooLarge(ValueError):

@@ -14,6 +14,11 @@ def shown(seconds: float) -> str:
     return f"{text} {_offset(when)}"
 
 
+def minute(seconds: float) -> str:
+    """ "2026-12-01 23:59", where the zone is said elsewhere or is of no importance."""
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
 def zone(seconds: float) -> str:
     """The time zone at that time: "CET, UTC+01:00"."""
     when = datetime.fromtimestamp(seconds).astimezone()

@@ -42,7 +42,7 @@ class ByHeader(IdentityProvider):
 
 
 class Person:
-    """Requests of one person; "" is nobody."""
+    """An HTTP client of one person; the name "" sends no login."""
 
     def __init__(self, url: str, name: str) -> None:
         self.url, self.name = url, name

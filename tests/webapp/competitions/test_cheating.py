@@ -1,10 +1,12 @@
-"""What a notebook, or a teacher's metric, can do in the sandbox; and what a learner is told about it."""
+"""Attacks by a submitted notebook and by a teacher's metric: the sandbox stops them, and the learner reads an error."""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -21,13 +23,15 @@ from tests.webapp.competitions.rooms import NAME, answer, room
 pytestmark = pytest.mark.skipif(available() is not None, reason="needs the sandbox")
 WRITE = "import shutil\nshutil.copy('sample_submission.csv', 'predictions.csv')"
 
+Scored = Callable[..., tuple[Submission, Store]]
+
 
 @pytest.fixture
-def scored(runner: Runner, tmp_path: Path):  # type: ignore[no-untyped-def]
+def scored(runner: Runner, tmp_path: Path) -> Scored:
     """`scored(*cells, **card)`: a notebook of these cells, submitted and scored, and the store."""
 
-    def run(*cells: str, **changes: object) -> tuple[Submission, Store]:
-        store, competition = room(tmp_path, **changes)  # type: ignore[arg-type]
+    def run(*cells: str, **changes: Any) -> tuple[Submission, Store]:
+        store, competition = room(tmp_path, **changes)
         made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         team = store.own_team(NAME, "eve")
         sent = store.submit(competition, team, "eve", "notebook", "n.ipynb", nbformat.writes(made).encode())
@@ -44,7 +48,7 @@ def told(one: Submission) -> tuple[str, str]:
     return kind, str(values.get("error", ""))
 
 
-def test_a_notebook_finds_the_data_and_is_scored(scored) -> None:  # type: ignore[no-untyped-def]
+def test_a_notebook_finds_the_data_and_is_scored(scored: Scored) -> None:
     cells = (
         "import os\nassert sorted(os.listdir()) == ['sample_submission.csv', 'test.csv', 'tmp'], os.listdir()",
         "text = open('test.csv').read()",
@@ -54,7 +58,9 @@ def test_a_notebook_finds_the_data_and_is_scored(scored) -> None:  # type: ignor
     assert (one.state, one.public, one.private) == ("scored", 1.0, 1.0) and one.preview["count"] == rooms.ROWS
 
 
-def test_it_cannot_reach_labels_other_entries_the_store_or_the_network(scored, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_it_cannot_reach_labels_other_entries_the_store_or_the_network(
+    scored: Scored, tmp_path: Path
+) -> None:
     attempts = f"""
 import os, socket
 from pathlib import Path
@@ -104,7 +110,7 @@ assert found == [], found
     ],
     ids=["endless", "fork-bomb", "memory", "disk", "exit", "error", "no-file", "link", "huge", "pipe"],
 )
-def test_what_it_does_to_the_machine_ends_with_it(scored, cell: str, kind: str, error: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_it_does_to_the_machine_ends_with_it(scored: Scored, cell: str, kind: str, error: str) -> None:
     began = time.monotonic()
     one, _ = scored(cell, notebook_seconds=1)
     assert one.state == "failed" and time.monotonic() - began < 60
@@ -112,7 +118,7 @@ def test_what_it_does_to_the_machine_ends_with_it(scored, cell: str, kind: str, 
     assert said[0].startswith(kind) and said[1].startswith(error), one.problems
 
 
-def test_a_notebook_that_is_none_is_refused(scored, runner: Runner, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_notebook_that_is_none_is_refused(scored: Scored, runner: Runner, tmp_path: Path) -> None:
     store, competition = room(tmp_path)
     sent = store.submit(competition, store.own_team(NAME, "eve"), "eve", "notebook", "../../n.ipynb", b"{]")
     marking = Scorer(store)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from studio.competitions import scorer
+from studio.competitions.records import Outcome, Submission
 from studio.competitions.scoring import Scorer
 from studio.compute import machine
 from tests.webapp.competitions import rooms
@@ -100,11 +101,11 @@ def test_the_queue_is_first_come_first_served_and_survives_any_error(
     order = []
     real = Scorer.score
 
-    def score(self: Scorer, submission: object) -> object:
-        order.append(submission.id)  # type: ignore[attr-defined]  # a submission
-        if submission.id == sent[0].id:  # type: ignore[attr-defined]
+    def score(self: Scorer, submission: Submission) -> Outcome:
+        order.append(submission.id)
+        if submission.id == sent[0].id:
             raise RuntimeError("the label of r0 is a")
-        return real(self, submission)  # type: ignore[arg-type]
+        return real(self, submission)
 
     monkeypatch.setattr(Scorer, "score", score)
     assert scorer.drain(Scorer(store)) == 3

@@ -27,7 +27,7 @@ def test_an_answer_has_the_graded_cells_up_to_the_next_answer() -> None:
 
 def test_cells_are_found_by_name_and_own_cells_by_place_and_slot() -> None:
     found = parts(["ops-relu", "check-ops-relu", "ops-tanh", "check-ops-tanh"],
-                  {"ops-relu", "ops-tanh"}, {"check-ops-relu", "check-ops-tanh"})  # fmt: skip
+                  {"ops-relu", "ops-tanh"}, {"check-ops-relu", "check-ops-tanh"})  # fmt: skip  # a call on two lines
     content = notebook_of(
         [
             ("", "code", "import sampan  "),  # handed out
@@ -65,7 +65,7 @@ def test_a_long_answer_is_cut_and_many_cells_are_not_all_shown() -> None:
     [b"", b"[]", b'{"cells": 3}', b'{"cells": [1]}', b'{"cells": [{"cell_type": "code"}]}', b"[" * 100_000,
      b'{"cells": [{"cell_type": "code", "source": [1], "metadata": {}}]}', b"\xff\xfe"],
     ids=range(8),
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_what_is_not_a_notebook(content: bytes) -> None:
     with pytest.raises(ValueError):
         answers.fill(parts(["a"], {"a"}, set()), content, frozenset())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +14,6 @@ from studio.uploads.refusal import Refusal
 from studio.uploads.store import Store
 from tests.webapp.uploads import files
 from tests.webapp.uploads.putting import put
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setenv("SAMPAN_UPLOADS", str(tmp_path / "datasets"))
-    return Store(tmp_path / "datasets", most=10_000_000)
 
 
 def test_a_changed_file_is_not_loaded(store: Store) -> None:

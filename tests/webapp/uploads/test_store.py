@@ -21,12 +21,6 @@ from tests.webapp.uploads import files
 from tests.webapp.uploads.putting import put
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setenv("SAMPAN_UPLOADS", str(tmp_path / "datasets"))
-    return Store(tmp_path / "datasets", most=10_000_000)
-
-
 def test_versions(store: Store) -> None:
     first = put(store, files.CSV, "a.csv")
     second = put(store, files.CSV + b"Li,3,1\n", "a.csv")

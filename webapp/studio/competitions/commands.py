@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from studio.moments import minute
+
 if TYPE_CHECKING:
     from .competition import Competition
     from .records import Submission
@@ -129,7 +131,7 @@ def _moment(text: str | None, otherwise: float) -> float:
 def _list(store: Store, arguments: argparse.Namespace) -> int:
     now = time.time()
     for one in store.competitions():
-        end = datetime.fromtimestamp(one.end).strftime("%Y-%m-%d %H:%M")
+        end = minute(one.end)
         print(f"{one.name:24}{one.phase(now):8}{end:18}{len(store.submissions(one.name)):>6}  {one.title}")
     return 0
 

@@ -6,13 +6,13 @@ import contextlib
 import time
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.grading.release import check_id
 from studio.i18n import HTML_LANGUAGE, t
+from studio.moments import minute
 from studio.runtime import write_atomically
 
 from . import answers, book, feedback, marking, outcomes, titles
@@ -139,7 +139,7 @@ def _page(one: Feedback, notebook: ReturnedNotebook, parts: list[answers.Part], 
         one=one,
         notebook=notebook,
         answers=parts,
-        when=datetime.fromtimestamp(one.returned).strftime("%Y-%m-%d %H:%M"),
+        when=minute(one.returned),
         styles=Markup(stylesheet()),
     )
 

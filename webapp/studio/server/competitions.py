@@ -26,11 +26,13 @@ from studio.competitions.records import Submission, Team
 from studio.competitions.store import Store
 from studio.gradebook.classroom import NAME as TEAM_NAME
 from studio.grading.cleaning import clean
+from studio.moments import minute
 from studio.paths import state_folder
 
 from . import charts
 from .base import StudioPage
 from .grading import Elsewhere
+from .grading_base import one_line
 from .markdown import rendered
 
 T = TypeVar("T")
@@ -94,7 +96,7 @@ class CompetitionPage(StudioPage):
             self.set_status(409)
         words = {
             "now": time.time(),
-            "when": _when,
+            "when": minute,
             "zone": datetime.now().astimezone().strftime("%Z"),
             "chart": charts,
         }
@@ -124,10 +126,6 @@ class CompetitionPage(StudioPage):
             here_=self.address("competitions", name),
             **values,
         )
-
-
-def _when(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def _score(value: float | None) -> str:
@@ -372,13 +370,8 @@ class Choose(OwnPage):
                 self.store.choose, competition, entry, self.get_body_argument("on", "") == "1", time.time()
             )
         except Refused as error:
-            raise web.HTTPError(409, str(error), reason=_latin(self.told(error.problems[0]))) from error
+            raise web.HTTPError(409, str(error), reason=one_line(self.told(error.problems[0]))) from error
         self.go(name, "mine")
-
-
-def _latin(text: str) -> str:
-    """Converted for a status line, which must be Latin-1."""
-    return text.encode("latin-1", "replace").decode("latin-1")
 
 
 def routes(desk: Desk) -> list[tuple[Any, ...]]:

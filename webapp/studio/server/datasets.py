@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
 from typing import Any
 
 from tornado import web
 
 from studio.data.shelf import LookError, Shelf
+from studio.moments import minute
 from studio.uploads.places import Uploads
 from studio.uploads.store import Store
 
@@ -87,9 +87,5 @@ class DataSet(DataPage):
         line = f'sampan.datasets.load("{card["name"]}", version="{card["version"]}")'
         own = store is self.uploads.own
         self.show(
-            "upload.html", card=card, blocks=blocks, versions=versions, line=line, own=own, moment=_moment
+            "upload.html", card=card, blocks=blocks, versions=versions, line=line, own=own, moment=minute
         )
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")

@@ -6,7 +6,6 @@ import asyncio
 from asyncio.subprocess import Process
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from studio.gradebook import classroom, run, table
 from studio.gradebook.classroom import Classroom
 from studio.gradebook.commands import duration
 from studio.gradebook.intake import Taken
+from studio.moments import minute
 
 from .base import StudioPage
 
@@ -94,12 +94,8 @@ class GradingPage(StudioPage):
         words = (room.private / "run.log").read_text("utf-8", "replace") if failed else ""
         return {
             **{"room": room, "run": found, "starting": starting, "said": words.strip()[-500:]},
-            **{"clock": duration, "day": day, "place": self.request.path},
+            **{"clock": duration, "day": minute, "place": self.request.path},
         }
-
-
-def day(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def one_line(text: str) -> str:

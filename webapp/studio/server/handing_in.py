@@ -21,11 +21,11 @@ from studio.grading.client import GradingError
 from studio.grading.verdict import parse_verdict
 from studio.hub.member import Away
 from studio.hub.receipts import Receipt
+from studio.moments import minute
 from studio.paths import state_folder
 from studio.runtime import write_atomically
 
 from .courses import CoursePage
-from .grading_base import day
 
 
 def receipts_of(home: Path) -> Path:
@@ -47,7 +47,7 @@ class HandingPage(CoursePage):
         if away:
             self.set_status(503)
         receipts = receipts_of(self.course.workspace)
-        self.show("handed_in.html", rows=rows, away=away, receipts=receipts, feedback=feedback, day=day)
+        self.show("handed_in.html", rows=rows, away=away, receipts=receipts, feedback=feedback, day=minute)
 
 
 class HandIn(HandingPage):

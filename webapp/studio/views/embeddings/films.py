@@ -24,7 +24,7 @@ from .vectors import NEAREST, VectorsPart, close
 GENRES = (
     *("Action", "Adventure", "Animation", "Children", "Comedy", "Crime", "Documentary", "Drama", "Fantasy", "Film-Noir"),
     *("Horror", "IMAX", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western"),
-)  # fmt: skip
+)  # fmt: skip  # a table
 LEAST = (1, 2, 3, 5, 10, 20, 50, 100)  # updates; a row with fewer is called cold
 LIKED = 4.0  # stars
 NAMED, SHOWN = 12, 100  # cold films that the page lists and that its map always shows
@@ -98,7 +98,16 @@ class FilmsPart(VectorsPart):
         if name != "hit_rate" or run.popular is None:
             return []
         level = round(run.popular, 4)
-        return [{"id": "popular", "run": self._t("chart.popular"), "slot": 2, "kind": "train", "x": [0.0, end], "y": [level, level]}]  # fmt: skip
+        return [
+            {
+                "id": "popular",
+                "run": self._t("chart.popular"),
+                "slot": 2,
+                "kind": "train",
+                "x": [0.0, end],
+                "y": [level, level],
+            }
+        ]
 
     def _besides(self) -> Sequence[int]:
         return [int(i) for i in self._coldest(self.run)[:SHOWN]] if isinstance(self.run, FilmRun) else ()
@@ -122,7 +131,7 @@ class FilmsPart(VectorsPart):
         said = self._t(
             "cold.said", count=f"{len(few):,}", all=f"{len(run.updates):,}", least=least,
             share=percent(len(few) / max(len(run.updates), 1)),
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         lines = [
             (run.table.labels[i], self._t("cold.line", updates=f"{run.updates[i]:,}"), False)
             for i in few[:NAMED]
