@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 
 import pytest
 
@@ -170,3 +171,33 @@ def test_results_are_the_same_under_a_trace() -> None:
     with trace() as seen:
         assert gradients() == plain
     assert len(seen) > 10
+
+
+def test_a_thread_misses_no_call_when_observers_of_another_thread_leave() -> None:
+    """They leave while this thread looks for its own observer."""
+    from sampan.engine.apply import observed_by, observers
+
+    here, leave, other = threading.Event(), threading.Event(), []
+
+    def come_and_leave() -> None:
+        with trace() as seen, observed_by(object()):
+            other.extend((seen, threading.get_ident()))
+            here.set()
+            leave.wait()
+
+    class MakesThemLeave:
+        def __getattr__(self, part: str) -> None:
+            if part == "forward":
+                leave.set()
+                thread.join()
+            raise AttributeError(part)
+
+    thread = threading.Thread(target=come_and_leave)
+    thread.start()
+    here.wait()
+    with trace() as seen, observed_by(MakesThemLeave()):
+        assert list(observers) == [other[1], threading.get_ident()]
+        paddle.exp(paddle.ones([1]))
+        assert list(observers) == [threading.get_ident()]
+    assert [r.operator for r in seen] == ["exp"]
+    assert not other[0].records and not observers

@@ -18,7 +18,7 @@ import torch
 
 from . import kernels
 from .dtype import name_of
-from .engine.apply import observers
+from .engine.apply import observed_by
 from .engine.operator import Operator
 from .engine.tape import Node, kept_by
 from .engine.tensor import Tensor
@@ -77,13 +77,13 @@ class trace:
         self._depth = 0
 
     def __enter__(self) -> trace:
-        self._entry = (get_ident(), self)
-        observers.append(self._entry)
+        self._thread, self._block = get_ident(), observed_by(self)
+        self._block.__enter__()
         kernels.listeners.append(self._chosen)
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, where: TracebackType | None) -> None:
-        observers.remove(self._entry)
+        self._block.__exit__(kind, error, where)
         kernels.listeners.remove(self._chosen)
 
     def __iter__(self) -> Iterator[Record]:
@@ -93,7 +93,7 @@ class trace:
         return len(self.records)
 
     def _chosen(self, kernel: str) -> None:
-        if get_ident() == self._entry[0]:
+        if get_ident() == self._thread:
             self._kernel = kernel
 
     def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:

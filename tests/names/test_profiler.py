@@ -76,7 +76,7 @@ def test_nothing_is_watched_outside():
 
     with profiler.Profiler():
         assert len(observers) == 1
-    assert observers == []
+    assert not observers
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,14 @@ import csv
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 import torch
 
-from ..engine.apply import describe, observed_by, observers
+from ..engine.apply import describe, observed_by
 from ..engine.operator import Operator
 from ..engine.tensor import InvalidArgument, Tensor
 from ..trace import flat
@@ -132,18 +131,18 @@ class _Watch:
         return result
 
 
-_watching: dict[str, tuple[int, _Watch]] = {}  # what is on: "checker", "stats"
+_watching: dict[str, AbstractContextManager[None]] = {}  # what is on: "checker", "stats"
 
 
 def _stop(kind: str) -> None:
     if kind in _watching:
-        observers.remove(_watching.pop(kind))
+        _watching.pop(kind).__exit__(None, None, None)
 
 
 def _start(kind: str, see: Callable[[str, list[torch.Tensor]], None]) -> None:
     _stop(kind)
-    _watching[kind] = (get_ident(), _Watch(see))
-    observers.append(_watching[kind])
+    _watching[kind] = observed_by(_Watch(see))
+    _watching[kind].__enter__()
 
 
 def _checker(

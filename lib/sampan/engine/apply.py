@@ -43,28 +43,31 @@ _LISTS = frozenset(
     )
 )
 
-# What watches or changes calls, with the thread that it belongs to. An observer has some of these:
-# cast(operator, args), the arguments to use instead: see amp; forward(operator, buffers, settings) and
+# What watches or changes the calls of a thread, by the thread's ident: see `observed_by`. A thread without an
+# observer has no entry, so that where nothing is observed a call costs one test. An observer has some of
+# these: cast(operator, args), the arguments to use instead: see amp; forward(operator, buffers, settings) and
 # backward(node, gradient, run), which run an operator's function and derivatives in our place: see trace.
-observers: list[tuple[int, Any]] = []
+observers: dict[int, list[Any]] = {}
 
 
 def observer_of(part: str) -> Any:
     """This part of the last observer of this thread that has it, or None."""
-    thread = get_ident()
-    found = (o for owner, o in reversed(observers) if owner == thread and hasattr(o, part))
-    return getattr(next(found, None), part, None)
+    own = observers.get(get_ident(), ())
+    return next((getattr(o, part) for o in reversed(own) if hasattr(o, part)), None)
 
 
 @contextmanager
 def observed_by(observer: Any) -> Iterator[None]:
-    """Within the block `observer` is this thread's last one."""
-    entry = (get_ident(), observer)
-    observers.append(entry)
+    """Within the block `observer` is this thread's last one. Calls of other threads are not seen."""
+    thread = get_ident()
+    own = observers.setdefault(thread, [])
+    own.append(observer)
     try:
         yield
     finally:
-        observers.remove(entry)
+        own.remove(observer)
+        if not own:
+            del observers[thread]
 
 
 def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], arrays: bool = True) -> Any:

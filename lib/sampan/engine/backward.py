@@ -69,7 +69,7 @@ def unbroadcast(gradient: Any, shape: Sequence[int]) -> Any:
     gradient: an array of the broadcast shape; returns one of `shape` (torch: sum_to_size). Broadcasting
     repeats an element, so its gradient is the sum over its copies.
     """
-    extra = len(gradient.shape) - len(shape)
+    extra = gradient.ndim - len(shape)
     axes = [
         *range(extra),
         *(extra + i for i, n in enumerate(shape) if n == 1 and gradient.shape[extra + i] != 1),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -47,7 +48,12 @@ def entrance(operator: Operator, usual: Any, arrays: bool) -> Any:
 
 def _of_one(operator: Operator, usual: Any, arrays: bool) -> Any:
     def of_one(*args: Any, **settings: Any) -> Any:
-        if settings or len(args) != 1 or type(args[0]) is not Tensor or observers:
+        if (
+            settings
+            or len(args) != 1
+            or type(args[0]) is not Tensor
+            or (observers and get_ident() in observers)
+        ):
             return usual(*args, **settings)
         (x,) = args
         buffer = x.data
@@ -66,7 +72,7 @@ def _of_two(operator: Operator, usual: Any, arrays: bool) -> Any:
     def of_two(x: Any = MISSING, y: Any = MISSING, name: Any = None, /, **settings: Any) -> Any:
         if settings or y is MISSING:
             return usual(*(a for a in (x, y) if a is not MISSING), **settings)
-        if type(x) is not Tensor or observers:
+        if type(x) is not Tensor or (observers and get_ident() in observers):
             return apply(operator, (x, y), {}, arrays)
         first = second = None
         wanted, left, right = 0, x.data, y

@@ -41,7 +41,7 @@ def _convolve_back(g: Any, x: Any, weight: Any, settings: Any, saved: Any, neede
     return (
         convolve(g, weight, None, _transposed(settings, x, g, weight)) if needed[0] else None,
         convolve_weight(small, large, tuple(weight.shape), forward) if needed[1] else None,
-        g.sum(axis=[0, *range(2, len(g.shape))]) if needed[2] else None,
+        g.sum(axis=[0, *range(2, g.ndim)]) if needed[2] else None,
     )
 
 

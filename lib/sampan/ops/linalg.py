@@ -59,7 +59,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None) -> Tensor:
     if x.dtype != y.dtype and (x.dtype.is_complex or y.dtype.is_complex):
         kind = torch.promote_types(x.data.dtype, y.data.dtype)
         x, y = x.astype(kind), y.astype(kind)
-    dims = len(x.shape), len(y.shape)
+    dims = x.ndim, y.ndim
     if dims == (2, 2) and not (transpose_x or transpose_y):
         return mm(x, y)
     if 0 in dims:
@@ -82,7 +82,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None) -> Tensor:
 @composite(method="", out=True)
 def bmm(x, y, name=None) -> Tensor:
     """The products of two batches of matrices, [b, n, k] and [b, k, m]."""
-    if len(x.shape) != 3 or len(y.shape) != 3 or x.shape[0] != y.shape[0]:
+    if x.ndim != 3 or y.ndim != 3 or x.shape[0] != y.shape[0]:
         raise InvalidArgument(
             f"bmm: expected shapes [b, n, k] and [b, k, m], got {[*x.shape]} and {[*y.shape]}"
         )

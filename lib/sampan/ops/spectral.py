@@ -55,7 +55,7 @@ def _fft_c2r_by_x(g: Any, axes: list[int], norm: int, length: int) -> Any:
     weight = torch.full((half,), 2.0, dtype=as_dtype(g.dtype), device=g.data.device)
     weight[0] = 1.0
     weight[(length + 1) // 2 :] = 1.0
-    shape = [half if i == axes[-1] else 1 for i in range(len(g.shape))]
+    shape = [half if i == axes[-1] else 1 for i in range(g.ndim)]
     return fft_r2c(g, axes, norm, True) * weight.reshape(shape)
 
 
@@ -75,9 +75,9 @@ def _with_length(x: Any, axis: int, length: int) -> list[int]:
 
 def _resized(x: Any, sizes: list[int], axes: list[int]) -> Any:
     """x cut off or filled up with zeros at the end of each of `axes`."""
-    widths = [0] * (2 * len(x.shape))
+    widths = [0] * (2 * x.ndim)
     for n, axis in zip(sizes, axes, strict=True):
-        widths[2 * (len(x.shape) - 1 - axis) + 1] = n - x.shape[axis]
+        widths[2 * (x.ndim - 1 - axis) + 1] = n - x.shape[axis]
     return pad_constant(x, widths, 0.0) if any(widths) else x
 
 
