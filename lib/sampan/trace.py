@@ -96,7 +96,7 @@ class trace:
         if get_ident() == self._thread:
             self._kernel = kernel
 
-    def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
+    def forward(self, operator: Operator, args: Any, buffers: list[Any], settings: dict[str, Any]) -> Any:
         """Run an operator's body and record it. Called by `apply`."""
         if self._depth:
             return operator.body(*buffers, **settings)

@@ -120,7 +120,7 @@ class _Watch:
     def __init__(self, see: Callable[[str, list[torch.Tensor]], None]) -> None:
         self.see = see
 
-    def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
+    def forward(self, operator: Operator, args: Any, buffers: list[Any], settings: dict[str, Any]) -> Any:
         result = operator.body(*buffers, **settings)
         self.see(operator.name, flat(result[0] if operator.saves else result))
         return result

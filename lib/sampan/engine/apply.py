@@ -45,7 +45,7 @@ _LISTS = frozenset(
 
 # What watches or changes the calls of a thread, by the thread's ident: see `observed_by`. A thread without an
 # observer has no entry, so that where nothing is observed a call costs one test. An observer has some of
-# these: cast(operator, args), the arguments to use instead: see amp; forward(operator, buffers, settings) and
+# these: cast(operator, args), the arguments to use instead: see amp; forward(operator, args, buffers, settings) and
 # backward(node, gradient, run), which run an operator's function and derivatives in our place: see trace.
 observers: dict[int, list[Any]] = {}
 
@@ -95,7 +95,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
             elif type(value) is complex and any(_is_half(other) for other in args):
                 return apply(operator, _widened(args), settings, arrays)
         if observers and (run := observer_of("forward")):
-            result = run(operator, buffers, settings)
+            result = run(operator, args, buffers, settings)
         else:
             result = operator.body(*buffers, **settings)
     except RAISED_INSIDE as error:

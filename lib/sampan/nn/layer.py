@@ -39,6 +39,7 @@ def _hooks() -> Any:
 
 
 R = TypeVar("R", covariant=True)
+epoch = 0  # grows with each change of an attribute of any layer, for `jit`
 
 
 class _Runs(Protocol[R]):
@@ -74,6 +75,8 @@ class Layer:
         self._dtype = get_default_dtype() if dtype is None else dtype
 
     def __setattr__(self, name: str, value: Any) -> None:
+        global epoch
+        epoch += 1
         own = vars(self)
         held = own.get(name)
         kind = Parameter if isinstance(held, Parameter) else Layer if isinstance(held, Layer) else Tensor
@@ -609,6 +612,7 @@ class _Handle(HookHandle):
             flag[self._hook_id] = True
 
     def remove(self) -> None:  # type: ignore[override]  # Paddle returns None
+        _Handle.next_hook_id += 1
         for kept in self._kept:
             kept.pop(self._hook_id, None)
 

@@ -68,9 +68,9 @@ class Watch:
         self.values: dict[int, list[Table | None]] = {}
         self.gradients: dict[Any, list[Table | None]] = {}
 
-    def forward(self, operator: Any, buffers: list[Any], settings: dict[str, Any]) -> Any:
+    def forward(self, operator: Any, args: Any, buffers: list[Any], settings: dict[str, Any]) -> Any:
         before = len(self.trace)
-        result = self.trace.forward(operator, buffers, settings)
+        result = self.trace.forward(operator, args, buffers, settings)
         if len(self.trace) > before:  # a nested call is a part of its operator
             self.values[before] = _tables(result[0] if operator.saves else result)
         return result

@@ -1,0 +1,470 @@
+"""StaticFunction: a function or layer that runs as a Program where it may, and eagerly where it must.
+
+A Program is right for one kind of call: shapes, dtypes and other arguments, whether gradients are recorded,
+and the attributes of the layers. Values of Tensors that Python reads are guards inside it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import types
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from operator import is_
+from threading import RLock, get_ident
+from typing import Any, NamedTuple
+
+import torch
+
+from ..amp.casting import AutoCast
+from ..dtype import get_default_dtype
+from ..engine.apply import observers, wrap, wrap_outputs
+from ..engine.backward import enable_grad, grad
+from ..engine.operator import recorded_by_hand
+from ..engine.tape import Node
+from ..engine.tensor import Tensor
+from ..nn import layer as layers
+from ..nn.layer import Layer
+from ..nn.parameter import Parameter
+from .code import Branch, Unseen, forward_source
+from .gradients import NotDerived, pullback_of
+from .program import Program, Ref, mapped
+from .record import Outside, Recorder, recording
+
+VARIANTS = 8  # outcomes of guards for which one kind of call has Programs
+KINDS = 64  # kinds of calls that have Programs; the oldest makes room
+_log = logging.getLogger("sampan.jit")
+_OPERATOR = recorded_by_hand("to_static")
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, type(Ellipsis))
+enabled = True  # see enable_to_static
+
+
+class End(NamedTuple):
+    """What a run returns at one end of a Program.
+
+    result: its structure; in place of each Tensor the place of an output, or the Ref of the Tensor from
+    outside that is returned itself. recorded: places of the outputs on the tape. pullback, edges: their
+    derivatives by the values of `edges`.
+    """
+
+    program: Program
+    result: Any
+    recorded: tuple[int, ...]
+    pullback: Callable[..., Any] | None
+    edges: tuple[Ref, ...]
+
+
+class Kind:
+    """The Programs for one kind of call, joined to one Python function."""
+
+    def __init__(self) -> None:
+        self.outside, self.root = Outside(), Branch()
+        self.ends: list[End] = []
+        self.eager = False
+        self.flags: list[bool] = []  # stop_gradient of the Tensors from outside
+        self.seen: list[torch.Tensor] = []
+        self._function: Callable[..., Any] | None = None
+        self.text = ""
+
+    def add(self, program: Program, result: Any, outputs: Any, recorded: Any, pull: Any) -> bool:
+        """Take one more Program. False if it does not fit to those that are here."""
+        kept = () if pull is None else pull.kept
+        if not self.root.add(program, len(self.ends), tuple(outputs), kept):
+            return False
+        pullback = None if pull is None else pull.source.compiled("gradients")
+        self.ends.append(End(program, result, recorded, pullback, () if pull is None else pull.edges))
+        self.seen = [t.data for t in self.outside.tensors]
+        self.flags = [t.stop_gradient for t in self.outside.tensors]
+        self._function = None
+        return True
+
+    def function(self, inputs: int) -> Callable[..., Any]:
+        """The Python function of all Programs here."""
+        if self._function is None:
+            root, _ = self.root.pruned()
+            calls = list(root.each())
+            self.random = any(call.random for call in calls)
+            self.written = list(
+                dict.fromkeys(ref for call in calls for ref in call.writes if ref.kind in ("x", "p", "k"))
+            )
+            source = forward_source(
+                root, inputs, len(self.outside.tensors), len(self.outside.buffers)
+            )
+            self._function, self.text = source.compiled("program"), "\n".join(source.lines)
+        return self._function
+
+    def current(self) -> list[torch.Tensor] | None:
+        """The buffers of the Tensors from outside; None if one has become another shape, dtype or place."""
+        now = [t.data for t in self.outside.tensors]
+        if not all(map(is_, now, self.seen)):
+            for new, old in zip(now, self.seen, strict=True):
+                if new.shape != old.shape or new.dtype is not old.dtype or new.device != old.device:
+                    return None
+            self.seen = now
+        return now
+
+
+class _Saved(NamedTuple):
+    """Memory and random numbers as they were before a run, for a second one."""
+
+    state: torch.Tensor | None
+    buffers: list[tuple[torch.Tensor, torch.Tensor]]
+
+    @classmethod
+    def before(cls, kind: Kind, given: Sequence[torch.Tensor], outside: Sequence[torch.Tensor]) -> _Saved:
+        of = {"x": given, "p": outside, "k": kind.outside.buffers}
+        buffers = [of[ref.kind][ref.index] for ref in kind.written]
+        return cls(torch.get_rng_state() if kind.random else None, [(b, b.clone()) for b in buffers])
+
+    def again(self) -> _Saved:
+        """The same memory and random numbers as they are now."""
+        state = None if self.state is None else torch.get_rng_state()
+        return _Saved(state, [(b, b.clone()) for b, _ in self.buffers])
+
+    def restore(self) -> None:
+        if self.state is not None:
+            torch.set_rng_state(self.state)
+        for buffer, value in self.buffers:
+            buffer.copy_(value)
+
+
+class StaticFunction:
+    """What `to_static` makes of a function: called like it, with the same results.
+
+    The first call of a kind runs the function and records it; later ones run the Program.
+    """
+
+    def __init__(self, function: Callable[..., Any], input_spec: Any = None, owner: Any = None) -> None:
+        functools.update_wrapper(self, function)
+        self._dygraph_function, self.input_spec, self._owner = function, input_spec, owner
+        self._kinds: OrderedDict[Any, Kind] = OrderedDict()
+        self._met: dict[int, None] = {}
+        self._told: set[str] = set()
+        self._lock = RLock()
+        self._of_instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
+        self._epoch: Any = None
+        self._state: Any = ()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: one StaticFunction for each instance."""
+        if instance is None:
+            return self
+        if instance not in self._of_instances:
+            bound = self._dygraph_function.__get__(instance, owner)
+            self._of_instances[instance] = StaticFunction(bound, self.input_spec, instance)
+        return self._of_instances[instance]
+
+    # --- calling ---
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not enabled or recording() or not (modes := _modes()):
+            return self._dygraph_function(*args, **kwargs)
+        tensors: list[Tensor] = []
+        key: list[Any] = [*modes, self._attributes()]
+        if not _describe(args, tensors, key) or (kwargs and not _describe(kwargs, tensors, key)):
+            return self._dygraph_function(*args, **kwargs)
+        if len(tensors) > 1 and len({id(t.data) for t in tensors}) < len(tensors):
+            first: dict[int, int] = {}
+            key.append(tuple(first.setdefault(id(t.data), i) for i, t in enumerate(tensors)))
+        kind = self._kinds.get(name := tuple(key))
+        if kind is not None and kind.eager:
+            return self._dygraph_function(*args, **kwargs)
+        if kind is None or not kind.ends or (outside := kind.current()) is None or _frozen_anew(kind):
+            return self._first(name, args, kwargs, tensors)
+        function = kind.function(len(tensors))
+        given = [t.data for t in tensors]
+        guarded = len(kind.ends) > 1 or kind.root.guard is not None
+        again = _Saved.before(kind, given, outside) if guarded or kind.random or kind.written else None
+        try:
+            number, outputs, kept = function(*given, *outside, *kind.outside.buffers)
+        except Unseen:
+            if again is not None:
+                again.restore()
+            return self._record(name, kind, args, kwargs, tensors)
+        except Exception:
+            if again is not None:
+                again.restore()
+            return self._dygraph_function(*args, **kwargs)  # which names the operator and its argument
+        return self._results(kind, kind.ends[number], tensors, outputs, kept, (args, kwargs, again))
+
+    def _attributes(self) -> Any:
+        """The attributes of the layers that the function uses, compared anew when any layer has changed."""
+        now = layers.epoch, layers._Handle.next_hook_id
+        if now != self._epoch:
+            self._state = tuple(_attributes_of(layer) for layer in self._layers())
+            self._epoch = now
+        return self._state
+
+    def _layers(self) -> list[Layer]:
+        """The layers that the function reads: its own, those of its closure, and those it names."""
+        function = inspect.unwrap(getattr(self._dygraph_function, "__func__", self._dygraph_function))
+        found: list[Any] = [getattr(self._dygraph_function, "__self__", self._owner)]
+        if isinstance(function, types.FunctionType):
+            cells = inspect.getclosurevars(function)
+            found += [*cells.nonlocals.values(), *cells.globals.values()]
+        found = [part for each in found for part in (each if isinstance(each, (list, tuple)) else [each])]
+        return [part for part in found if isinstance(part, Layer)]
+
+    def _results(
+        self, kind: Kind, end: End, tensors: list[Tensor], outputs: Any, kept: Any, call: Any
+    ) -> Any:
+        made = [wrap(output) for output in outputs]
+        if end.pullback is not None:
+            edges = [_of(ref, tensors, kind) for ref in end.edges]
+            pull = _Pull(self._dygraph_function, end, kept, edges, call)
+            node = Node(_OPERATOR, [t.node or t for t in edges], {"saved": pull, "kept": kept})
+            if len(end.recorded) == 1:
+                (place,) = end.recorded
+                made[place].node, made[place].stop_gradient = node, False
+            else:
+                on_tape = wrap_outputs(node, [outputs[place] for place in end.recorded])
+                for place, tensor in zip(end.recorded, on_tape, strict=True):
+                    made[place] = tensor
+
+        def filled_in(leaf: Any) -> Any:
+            if isinstance(leaf, Ref):
+                return made[leaf.index] if leaf.kind == "o" else _of(leaf, tensors, kind)
+            return leaf
+
+        if isinstance(end.result, Ref):
+            return filled_in(end.result)
+        return mapped(end.result, filled_in)
+
+    # --- recording ---
+
+    def _first(self, name: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        """A call of a kind that has no Program: the function runs; from the second time on it is recorded."""
+        with self._lock:
+            stale = self._kinds.pop(name, None)
+            if self._kinds and stale is None and hash(name) not in self._met:
+                self._met[hash(name)] = None
+                while len(self._met) > 16 * KINDS:
+                    del self._met[next(iter(self._met))]
+                return self._dygraph_function(*args, **kwargs)
+            kind = self._kinds[name] = Kind()
+            while len(self._kinds) > KINDS:
+                self._kinds.popitem(last=False)
+        return self._record(name, kind, args, kwargs, tensors)
+
+    def _record(self, name: Any, kind: Kind, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
+        """Run the function and add what it did to the Programs of a kind."""
+        state = self._attributes()
+        owners = {
+            id(t.data): t
+            for layer in self._layers()
+            for t in (*layer.parameters(), *layer.buffers())
+        }
+        before = [(t.data, t.node, t.stop_gradient) for t in tensors]
+        recorder = Recorder(tensors, kind.outside, owners)
+        with recorder.watching():
+            result = self._dygraph_function(*args, **kwargs)
+        with self._lock:
+            reason = self._joined(kind, recorder, result, tensors, before, state)
+            if reason:
+                kind.eager = True
+                self._tell(reason)
+        return result
+
+    def _joined(
+        self, kind: Kind, recorder: Recorder, result: Any, tensors: list[Tensor], before: Any, state: Any
+    ) -> str:
+        """Add a recorded run to a kind; the reason why it cannot be, or ""."""
+        if recorder.refused:
+            return recorder.refused[0]
+        if self._attributes() != state:
+            return f"{self._where()}: it assigns an attribute of a layer"
+        if any(
+            t.data is not data or t.node is not node or t.stop_gradient != stop
+            for t, (data, node, stop) in zip(tensors, before, strict=True)
+        ):
+            return f"{self._where()}: it puts an argument on the tape, or replaces its memory"
+        outside = kind.outside
+        if any(outside.places.get(id(t.data)) != Ref("p", i) for i, t in enumerate(outside.tensors)):
+            return f"{self._where()}: it replaces the memory of a Tensor from outside"
+        outputs: list[Tensor] = []
+        structure = mapped(result, functools.partial(_place, outputs, tensors, kind))
+        refs: list[Any] = [recorder.known(t.data) for t in outputs]
+        if None in refs or not _only_known(structure):
+            return f"{self._where()}: it returns what no recorded call made"
+        recorder.program.result = mapped(structure, lambda leaf: refs[leaf.index] if isinstance(leaf, Ref) and leaf.kind == "o" else leaf)
+        recorded = tuple(i for i, t in enumerate(outputs) if not t.stop_gradient)
+        pull = None
+        if recorded:
+            ends = [(Ref("x", i), t) for i, t in enumerate(tensors)]
+            ends += [(Ref("p", i), t) for i, t in enumerate(outside.tensors)]
+            edges = [(ref, t.node or t) for ref, t in ends if not t.stop_gradient]
+            try:
+                if any(outputs[i].node is None for i in recorded):
+                    raise NotDerived("it returns a new leaf")
+                pull = pullback_of([outputs[i] for i in recorded], edges, recorder)
+            except NotDerived as error:
+                return f"{self._where()}: {error}"
+        if not kind.add(recorder.program, structure, refs, recorded, pull):
+            return f"{self._where()}: two calls alike computed different things"
+        if len(kind.ends) > VARIANTS:
+            guard = recorder.program.guards[-1]
+            return f"{guard.line}: {guard.name}() of a Tensor has more than {VARIANTS} outcomes"
+        return ""
+
+    def _where(self) -> str:
+        code = getattr(inspect.unwrap(getattr(self._dygraph_function, "__func__", self._dygraph_function)), "__code__", None)
+        return "function" if code is None else f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+
+    def _tell(self, reason: str) -> None:
+        """Say once why the function runs eagerly."""
+        if reason not in self._told:
+            self._told.add(reason)
+            _log.warning("to_static: %s runs eagerly: %s", getattr(self, "__name__", "a function"), reason)
+
+    # --- looking at it ---
+
+    @property
+    def code(self) -> str:
+        """The Python source of the Programs that have been recorded and run."""
+        return "\n\n".join(kind.text for kind in self._kinds.values() if kind.text)
+
+    @property
+    def programs(self) -> list[Program]:
+        """What has been recorded, one Program for each kind of call and outcome of guards."""
+        return [end.program for kind in self._kinds.values() for end in kind.ends]
+
+    @property
+    def dygraph_function(self) -> Callable[..., Any]:
+        """The function itself, which runs eagerly."""
+        return self._dygraph_function
+
+    def rollback(self) -> Callable[..., Any]:
+        """The function itself; a layer's forward becomes its own again."""
+        if isinstance(self._owner, Layer) and vars(self._owner).get("forward") is self:
+            object.__delattr__(self._owner, "forward")
+        return self._dygraph_function
+
+    def __repr__(self) -> str:
+        return f"<StaticFunction {getattr(self, '__name__', '')} with {len(self.programs)} programs>"
+
+
+class _Pull:
+    """What the tape keeps of a run: the gradients of its edges from those of its outputs."""
+
+    def __init__(self, function: Any, end: End, kept: Any, edges: list[Tensor], call: Any) -> None:
+        self.function, self.end, self.kept, self.edges, self.call = function, end, kept, edges, call
+
+    def __call__(self, gradients: Any) -> tuple[Any, ...]:
+        given = gradients if type(gradients) is tuple else (gradients,)
+        if any(isinstance(g, Tensor) for g in given):
+            return self._recorded(given)
+        assert self.end.pullback is not None
+        found: tuple[Any, ...] = self.end.pullback(given, self.kept)
+        return found
+
+    def _recorded(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same on the tape, for gradients of gradients: the function runs once more, eagerly."""
+        args, kwargs, before = self.call
+        after = None if before is None else before.again()
+        if before is not None:
+            before.restore()
+        with enable_grad():
+            result = self.function(*args, **kwargs)
+        if after is not None:
+            after.restore()
+        outputs: list[Tensor] = []
+        mapped(result, lambda leaf: outputs.append(leaf) if isinstance(leaf, Tensor) else None)
+        outputs = [t for t in outputs if not t.stop_gradient and all(t is not e for e in self.edges)]
+        pairs = [(t, g) for t, g in zip(outputs, given, strict=True) if g is not None]
+        tensors, arrived = [t for t, _ in pairs], [g for _, g in pairs]
+        return tuple(grad(tensors, self.edges, arrived, create_graph=True, allow_unused=True))
+
+
+# --- kinds of calls ---
+
+
+def _modes() -> tuple[Any, ...]:
+    """What beside its arguments decides about a call; () where an observer must see each operator."""
+    casts: list[Any] = []
+    for observer in observers.get(get_ident(), ()):
+        if not isinstance(observer, AutoCast):
+            return ()
+        c = observer.cast
+        casts.append(c and (c.level, c.dtype, frozenset(c.white), frozenset(c.black), c.promote))
+    return torch.is_grad_enabled(), get_default_dtype(), tuple(casts)
+
+
+def _describe(value: Any, tensors: list[Tensor], key: list[Any]) -> bool:
+    """Append the Tensors in a value, and what decides about its kind. False where nothing can."""
+    kind = type(value)
+    if kind is Tensor or kind is Parameter:
+        data = value.data
+        tensors.append(value)
+        key.append((data.shape, data.dtype, data.is_contiguous(), value.stop_gradient, data.device.type))
+        return True
+    if isinstance(value, _PLAIN):
+        key.append((kind, value if value == value else "nan"))
+        return True
+    if isinstance(value, (list, tuple)):
+        key.append((kind, len(value)))
+        return all(_describe(part, tensors, key) for part in value)
+    if kind is dict:
+        key.append(tuple(value))
+        return all(_describe(part, tensors, key) for part in value.values())
+    if isinstance(value, slice):
+        return _describe((value.start, value.stop, value.step), tensors, key)
+    if isinstance(value, Layer) or callable(value):
+        key.append(id(value))
+        return True
+    return False
+
+
+def _attributes_of(layer: Layer) -> tuple[Any, ...]:
+    """What of a layer and those below decides about its calls."""
+    return tuple(
+        (id(part), part.training, tuple((name, _attribute(value)) for name, value in vars(part).items()))
+        for part in layer.sublayers(include_self=True)
+    )
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, _PLAIN):
+        return value
+    return tuple(value) if isinstance(value, OrderedDict) else id(value)
+
+
+def _frozen_anew(kind: Kind) -> bool:
+    """Whether a parameter has been frozen or released since the kind was recorded with gradients."""
+    recorded = any(end.pullback is not None for end in kind.ends) or torch.is_grad_enabled()
+    return recorded and [t.stop_gradient for t in kind.outside.tensors] != kind.flags
+
+
+def _of(ref: Ref, tensors: Sequence[Tensor], kind: Kind) -> Tensor:
+    return tensors[ref.index] if ref.kind == "x" else kind.outside.tensors[ref.index]
+
+
+def _place(outputs: list[Tensor], tensors: list[Tensor], kind: Kind, leaf: Any) -> Any:
+    """What stands for a part of a result: the place of an output, a Tensor from outside, or a constant."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    for letter, known in (("x", tensors), ("p", kind.outside.tensors), ("o", outputs)):
+        for i, tensor in enumerate(known):
+            if tensor is leaf:
+                return Ref(letter, i)
+    if type(leaf) is not Tensor:
+        return object()
+    outputs.append(leaf)
+    return Ref("o", len(outputs) - 1)
+
+
+def _only_known(structure: Any) -> bool:
+    """Whether a result holds Tensors and plain values only, which a Program can return again."""
+    return all(isinstance(leaf, (Ref, *_PLAIN)) for leaf in _leaves(structure))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)) and not isinstance(value, Ref):
+        for part in value:
+            yield from _leaves(part)
+    elif isinstance(value, dict):
+        yield from _leaves(list(value.values()))
+    else:
+        yield value

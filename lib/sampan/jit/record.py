@@ -1,0 +1,266 @@
+"""Recording a Program while a function runs on its own Tensors.
+
+Two things watch: `forward` is an observer of `apply`, so each operator is one call; a mode of torch sees every
+other function of torch that the function, or a layer of ours, calls on buffers. So a Program holds all that
+computes with Tensors, and knows each value that leaves the graph: `bool`, `float`, `item`, `numpy`, `tolist`
+of a Tensor become a Guard. The function itself runs as ever: the first call's result is an eager one.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from ..engine.apply import observed_by
+from ..engine.operator import Operator
+from ..engine.tensor import Tensor
+from .program import Call, Guard, Program, Ref, mapped, outcome
+
+_LIBRARY = f"{Path(__file__).parent.parent}{os.sep}"
+# Functions of torch whose answers depend on shape, dtype, place and layout alone, which a Program is made for.
+_METADATA = frozenset(
+    (
+        *("shape", "dtype", "device", "ndim", "layout", "is_cuda", "is_sparse", "requires_grad", "itemsize"),
+        *("nbytes", "size", "stride", "dim", "ndimension", "numel", "nelement", "element_size", "is_meta"),
+        *("is_floating_point", "is_complex", "is_contiguous", "storage_offset", "untyped_storage", "data_ptr"),
+        *("__len__", "__hash__", "type", "is_signed", "is_same_size", "is_conj", "is_neg", "get_device"),
+        *("_version", "can_cast", "promote_types", "result_type", "is_tensor", "grad", "grad_fn", "is_leaf"),
+        *("is_shared", "is_pinned", "is_mkldnn", "is_quantized", "is_sparse_csr", "is_inference", "_is_view"),
+        *("is_cpu", "broadcast_shapes", "is_nested", "sparse_dim", "dense_dim", "names", "is_coalesced"),
+    )
+)
+_recording: dict[int, Recorder] = {}
+
+
+def recording() -> bool:
+    """Whether this thread records a Program."""
+    return get_ident() in _recording
+
+
+class Outside:
+    """The Tensors and buffers from outside that Programs of one kind read, in the order of their first use.
+
+    of: id of a buffer: the Tensor that owns it, for parameters that a layer passes to an operator as a
+    buffer.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self.buffers: list[torch.Tensor] = []
+        self.places: dict[int, Ref] = {}  # id of the buffer: its Ref
+
+    def ref(self, buffer: torch.Tensor, owner: Tensor | None) -> Ref:
+        """The Ref of a buffer from outside. owner: the Tensor that is asked for it at each call, if known."""
+        known = self.places.get(id(buffer))
+        if known is not None and (known.kind == "p" or owner is None):
+            return known
+        if owner is not None:
+            self.tensors.append(owner)
+            found = Ref("p", len(self.tensors) - 1)
+        else:
+            self.buffers.append(buffer)
+            found = Ref("k", len(self.buffers) - 1)
+        self.places[id(buffer)] = found
+        return found
+
+
+class Recorder(TorchFunctionMode):
+    """Records the calls of this thread into `program`.
+
+    refused: why the Program does not stand for the function, and the line; empty where it does.
+    complex: whether there is a complex value.
+    """
+
+    def __init__(self, inputs: list[Tensor], outside: Outside, owners: dict[int, Tensor]) -> None:
+        super().__init__()
+        self.program, self.outside, self.owners = Program(), outside, owners
+        self.refused: list[str] = []
+        self._refs: dict[int, Ref] = {}
+        self._alive: list[Any] = []  # what has a Ref must live: another object could get its id
+        self._depth, self._made, self._saved = 0, 0, 0
+        self.complex = False
+        self.saved: dict[int, Ref] = {}  # id of what an operator saved: its Ref
+        for place, tensor in enumerate(inputs):
+            self._name(tensor.data, Ref("x", place))
+
+    def refuse(self, reason: str, line: str | None = None) -> None:
+        """The Program will not be used: the function runs eagerly."""
+        self.refused.append(f"{line or calling_line()}: {reason}")
+
+    # --- what is called ---
+
+    def forward(
+        self, operator: Operator, args: tuple[Any, ...], buffers: list[Any], settings: dict[str, Any]
+    ) -> Any:
+        """Run an operator's body and record it. Called by `apply`."""
+        if self._depth:
+            return operator.body(*buffers, **settings)
+        given = tuple(self.refs(b, args[i] if i < len(args) else None) for i, b in enumerate(buffers))
+        call = Call(operator.body, operator.name, given, self.refs(settings), operator=operator)
+        result = self._run(call, buffers, settings)
+        value, saved = result if operator.saves else (result, None)
+        call.result = self._results(value)
+        if operator.saves:
+            call.saved = Ref("s", self._saved)
+            self._saved += 1
+            self.saved[id(saved)] = call.saved
+            self._alive.append(saved)
+        return result
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run a function of torch and record it where it is called outside an operator. Called by torch."""
+        settings = kwargs or {}
+        if self._depth:
+            return function(*args, **settings)
+        name = _name_of(function)
+        if name in _METADATA or name.startswith("_C"):
+            return function(*args, **settings)
+        given, named = self.refs(tuple(args)), self.refs(settings)
+        call = Call(function, name, given, named)
+        result = self._run(call, args, settings)
+        if _holds_buffers(result):
+            call.result = self._results(result)
+        elif result is None or result is NotImplemented:
+            if not call.writes:  # a change of a mode, such as no_grad, belongs to no Program
+                self.program.steps.remove(call)
+        else:
+            self.program.steps.remove(call)
+            self._leaves(function, name, given, named, result)
+        return result
+
+    def _run(self, call: Call, args: Any, settings: dict[str, Any]) -> Any:
+        self._depth += 1
+        call.line = calling_line()
+        self.program.steps.append(call)
+        try:
+            buffers = list(_buffers((args, settings)))
+            before = [b._version for b in buffers]
+            state = torch.get_rng_state()
+            result = call.function(*args, **settings)
+            call.random = not torch.equal(state, torch.get_rng_state())
+            changed = [b for b, version in zip(buffers, before, strict=True) if b._version != version]
+            call.writes = tuple(dict.fromkeys(self.refs(b) for b in changed))
+        except BaseException:
+            self.program.steps.remove(call)  # a caller may catch the error and go another way
+            raise
+        finally:
+            self._depth -= 1
+        return result
+
+    def _leaves(self, function: Any, name: str, args: Any, settings: Any, result: Any) -> None:
+        """A value leaves the graph: what follows depends on it."""
+        if settings:
+            self.refuse(f"{name} with {', '.join(settings)}")
+        elif isinstance(result, (np.ndarray, np.generic)) and (line := _inside_library()):
+            self.refuse("the library computes with NumPy here", line)
+        self.program.steps.append(Guard(function, name, args, outcome(result), calling_line()))
+
+    # --- names of values ---
+
+    def refs(self, value: Any, owner: Any = None) -> Any:
+        """The same structure with a Ref for each buffer. owner: the Tensor that `value` is the buffer of."""
+        if isinstance(owner, Tensor) and isinstance(value, torch.Tensor):
+            return self._refs.get(id(value)) or self.outside.ref(value, owner)
+        return mapped(value, self._ref)
+
+    def _ref(self, leaf: Any) -> Any:
+        buffer = leaf.data if isinstance(leaf, Tensor) else leaf
+        if not isinstance(buffer, torch.Tensor):
+            return leaf
+        owner = leaf if isinstance(leaf, Tensor) else self.owners.get(id(buffer))
+        return self._refs.get(id(buffer)) or self.outside.ref(buffer, owner)
+
+    def known(self, buffer: torch.Tensor) -> Ref | None:
+        """The Ref of a buffer, or None for one that nothing recorded has made or read."""
+        return self._refs.get(id(buffer)) or self.outside.places.get(id(buffer))
+
+    def _results(self, value: Any) -> Any:
+        return mapped(value, self._result)
+
+    def _result(self, leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        found = Ref("v", self._made)
+        self._made += 1
+        self._name(leaf, found)
+        return found
+
+    def _name(self, buffer: torch.Tensor, ref: Ref) -> None:
+        self._refs[id(buffer)] = ref
+        self.complex |= buffer.dtype.is_complex
+        self._alive.append(buffer)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Within the block the calls of this thread are recorded."""
+        numbers, drawn = random.getstate(), np.random.get_state()[1:3]
+        _recording[get_ident()] = self
+        try:
+            with observed_by(self), self:
+                yield
+        finally:
+            del _recording[get_ident()]
+        moved = np.random.get_state()[1:3]
+        if random.getstate() != numbers or drawn[1] != moved[1] or not np.array_equal(drawn[0], moved[0]):
+            self.refuse("it draws random numbers outside this library, which a Program would repeat")
+
+
+def calling_line() -> str:
+    """The innermost caller outside the library and torch, as "file.py:12"."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and _foreign(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+_TORCH = f"{Path(torch.__file__).parent}{os.sep}"
+_LIBRARIES = (_LIBRARY, _TORCH, "<elementwise", f"{Path(os.__file__).parent}{os.sep}contextlib")
+
+
+def _foreign(file: str) -> bool:
+    return file.startswith(_LIBRARIES)
+
+
+def _inside_library() -> str:
+    """The line of the library that reads a buffer as an array; "" where the user's code asked for it."""
+    frame: Any = sys._getframe(1)
+    passed = ("jit/record.py", "engine/tensor.py", "engine/conversion.py")
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_TORCH) and not file.endswith(passed):
+            return f"{Path(file).name}:{frame.f_lineno}" if file.startswith(_LIBRARY) else ""
+        frame = frame.f_back
+    return ""
+
+
+def _name_of(function: Any) -> str:
+    name = getattr(function, "__name__", str(function))
+    if name in ("__get__", "__set__"):
+        return str(getattr(getattr(function, "__self__", None), "__name__", name))
+    return str(name)
+
+
+def _buffers(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Tensor):
+        yield value.data
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _buffers(part)
+    elif isinstance(value, dict):
+        yield from _buffers(list(value.values()))
+
+
+def _holds_buffers(value: Any) -> bool:
+    return next(_buffers(value), None) is not None
