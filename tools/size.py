@@ -27,6 +27,11 @@ MODULES = {
     # What only programs with rarely used names of Paddle need.
     "names": ("autograd.py", "tensor.py"),
     "distributed": (),
+    "jit": (),
+    "onnx": (),
+    "inference": (),
+    "slim": (),
+    "quantization": (),
     "graph": ("kernels/*graph*.py", "datasets/graphs.py", "geometric/*.py", "models/fraud*.py", "models/citations.py", "models/meta_paths.py",
               "models/knowledge_graph.py", "models/light_gcn.py",
               "visual/network.py"),
@@ -54,7 +59,7 @@ FLOORS = [
     "autograd tensor creation linalg fft signal framework tensor_extras lazy",
     "sparse graph speech embedding",
     "geometric audio models text vision datasets",
-    "serving inference distributed session names",
+    "serving inference onnx slim quantization distributed session names",
     "visual learn",
 ]
 # The files of the engine: each imports only from those before it.

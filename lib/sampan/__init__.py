@@ -67,8 +67,8 @@ _install_inner()
 # Packages that a program may not need are imported when they are first named.
 # fmt: off
 _LATER = (
-    "amp", "audio", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "learn",
-    "linalg", "models", "session", "signal", "sparse", "speech", "text", "vision", "visual",
+    "amp", "audio", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "jit",
+    "learn", "linalg", "models", "session", "signal", "sparse", "speech", "text", "vision", "visual",
 )
 # fmt: on
 
@@ -103,6 +103,7 @@ del to_sparse_coo, to_sparse_csr
 if _TYPE_CHECKING:  # which follow no `__getattr__`
     from . import amp as amp
     from . import fft as fft
+    from . import jit as jit
     from . import linalg as linalg
     from . import signal as signal
     from . import sparse as sparse

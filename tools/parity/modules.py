@@ -159,7 +159,7 @@ ALSO = {
     "nn.functional.conv": ["_update_padding_nd"], "nn.init": ["calculate_gain"], "nn.decode": ["OutputWrapper", "StateWrapper"],
 }  # fmt: skip
 # Modules of static graphs that can be imported; any name of theirs is a stand-in.
-STAND_INS = "_C_ops _legacy_C_ops jit jit.api jit.dy2static jit.layer jit.sot jit.translated_layer pir pir.core pir_utils"
+STAND_INS = "_C_ops _legacy_C_ops jit.dy2static jit.layer jit.sot jit.translated_layer pir pir.core pir_utils"
 
 
 def walk(library: str = "paddle") -> dict[str, list[str]]:

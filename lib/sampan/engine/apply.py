@@ -45,8 +45,9 @@ _LISTS = frozenset(
 
 # What watches or changes the calls of a thread, by the thread's ident: see `observed_by`. A thread without an
 # observer has no entry, so that where nothing is observed a call costs one test. An observer has some of
-# these: cast(operator, args), the arguments to use instead: see amp; forward(operator, args, buffers, settings) and
-# backward(node, gradient, run), which run an operator's function and derivatives in our place: see trace.
+# these: cast(operator, args), the arguments to use instead: see amp; forward(operator, args, buffers,
+# settings) and backward(node, gradient, run), which run an operator's function and derivatives in our place:
+# see trace.
 observers: dict[int, list[Any]] = {}
 
 

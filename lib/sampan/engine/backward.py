@@ -15,9 +15,6 @@ from .errors import with_name
 from .tape import Node, check_unwritten
 from .tensor import InvalidArgument, InvalidType, Tensor
 
-_by_sequence = attrgetter("sequence")
-
-
 # --- modes --------------------------------------------------------------------------------------------------
 # The mode is torch's own flag: it belongs to the thread, and torch.no_grad() and ours mean the same.
 
@@ -59,7 +56,7 @@ def topological_order(roots: Sequence[Node]) -> list[Node]:
             if type(edge) is Node and edge not in seen:
                 seen.add(edge)
                 found.append(edge)
-    found.sort(key=_by_sequence, reverse=True)
+    found.sort(key=attrgetter("sequence"), reverse=True)
     return found
 
 

@@ -481,12 +481,11 @@ class Tensor(Methods):
         """Overwrite every element with 0. Returns self."""
         return self.fill_(0)
 
-    def get_tensor(self) -> Tensor:
-        """Returns self (Paddle: the underlying DenseTensor)."""
+    def __pos__(self) -> Tensor:
+        """Returns self."""
         return self
 
-    def __pos__(self) -> Tensor:
-        return self
+    get_tensor = __pos__  # Paddle: the underlying DenseTensor
 
     def _before(self) -> Tensor:
         """A Tensor of the present value and Node: the input of an operator whose result is written back."""

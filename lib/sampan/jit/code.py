@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from ..engine.tape import written
-from .program import Call, Guard, Program, Ref, outcome, refs
+from .program import Call, Guard, Leaf, Program, Ref, outcome, refs
 
 _numbers = count(1)
 # Values of these kinds are the caller's; the others are freed after their last use.
@@ -83,7 +83,6 @@ class Branch:
         for child in self.children.values():
             yield from child.each()
 
-
     def pruned(self) -> tuple[Branch, set[Ref]]:
         """This branch without calls whose results are not used, and the values that it reads.
 
@@ -127,7 +126,7 @@ class Source:
 
     def text(self, value: Any) -> str:
         """A value as Python writes it; a name for one that it cannot write."""
-        if isinstance(value, Ref) or value is None or value is Ellipsis or type(value) in (bool, int, str):
+        if isinstance(value, Leaf) or value is None or value is Ellipsis or type(value) in (bool, int, str):
             return "..." if value is Ellipsis else repr(value)
         if type(value) is float and math.isfinite(value):
             return repr(value)
@@ -207,7 +206,9 @@ def _emit(source: Source, branch: Branch, indent: str, alive: set[Ref]) -> None:
     name = f"left{len(indent) // 4}"
     comparable = source.name(outcome, "outcome")
     source.lines.append(f"{indent}{name} = {comparable}({read}({', '.join(map(source.text, guard.args))}))")
-    for word, (value, child) in zip(("if", *["elif"] * len(branch.children)), branch.children.items(), strict=False):
+    for word, (value, child) in zip(
+        ("if", *["elif"] * len(branch.children)), branch.children.items(), strict=False
+    ):
         source.lines.append(f"{indent}{word} {name} == {source.text(value)}:")
         _emit(source, child, f"{indent}    ", set(alive))
     source.lines.append(f"{indent}raise Unseen")

@@ -6,6 +6,7 @@ and the attributes of the layers. Values of Tensors that Python reads are guards
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import logging
@@ -33,6 +34,7 @@ from .code import Branch, Unseen, forward_source
 from .gradients import NotDerived, pullback_of
 from .program import Program, Ref, mapped
 from .record import Outside, Recorder, recording
+from .spec import InputSpec
 
 VARIANTS = 8  # outcomes of guards for which one kind of call has Programs
 KINDS = 64  # kinds of calls that have Programs; the oldest makes room
@@ -90,9 +92,7 @@ class Kind:
             self.written = list(
                 dict.fromkeys(ref for call in calls for ref in call.writes if ref.kind in ("x", "p", "k"))
             )
-            source = forward_source(
-                root, inputs, len(self.outside.tensors), len(self.outside.buffers)
-            )
+            source = forward_source(root, inputs, len(self.outside.tensors), len(self.outside.buffers))
             self._function, self.text = source.compiled("program"), "\n".join(source.lines)
         return self._function
 
@@ -145,6 +145,7 @@ class StaticFunction:
         self._told: set[str] = set()
         self._lock = RLock()
         self._of_instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
+        self.last_call: Any = None  # args and kwargs that were recorded last, with InputSpecs for Tensors
         self._epoch: Any = None
         self._state: Any = ()
 
@@ -156,6 +157,11 @@ class StaticFunction:
             bound = self._dygraph_function.__get__(instance, owner)
             self._of_instances[instance] = StaticFunction(bound, self.input_spec, instance)
         return self._of_instances[instance]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
+        """Of a copied layer it is the copy's; nothing recorded goes along."""
+        function, owner = (copy.deepcopy(part, memo) for part in (self._dygraph_function, self._owner))
+        return StaticFunction(function, self.input_spec, owner)
 
     # --- calling ---
 
@@ -252,12 +258,9 @@ class StaticFunction:
     def _record(self, name: Any, kind: Kind, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
         """Run the function and add what it did to the Programs of a kind."""
         state = self._attributes()
-        owners = {
-            id(t.data): t
-            for layer in self._layers()
-            for t in (*layer.parameters(), *layer.buffers())
-        }
+        owners = {id(t.data): t for layer in self._layers() for t in (*layer.parameters(), *layer.buffers())}
         before = [(t.data, t.node, t.stop_gradient) for t in tensors]
+        self.last_call = mapped((args, kwargs), _spec_of)
         recorder = Recorder(tensors, kind.outside, owners)
         with recorder.watching():
             result = self._dygraph_function(*args, **kwargs)
@@ -289,7 +292,9 @@ class StaticFunction:
         refs: list[Any] = [recorder.known(t.data) for t in outputs]
         if None in refs or not _only_known(structure):
             return f"{self._where()}: it returns what no recorded call made"
-        recorder.program.result = mapped(structure, lambda leaf: refs[leaf.index] if isinstance(leaf, Ref) and leaf.kind == "o" else leaf)
+        recorder.program.result = mapped(
+            structure, lambda leaf: refs[leaf.index] if isinstance(leaf, Ref) and leaf.kind == "o" else leaf
+        )
         recorded = tuple(i for i, t in enumerate(outputs) if not t.stop_gradient)
         pull = None
         if recorded:
@@ -310,7 +315,11 @@ class StaticFunction:
         return ""
 
     def _where(self) -> str:
-        code = getattr(inspect.unwrap(getattr(self._dygraph_function, "__func__", self._dygraph_function)), "__code__", None)
+        code = getattr(
+            inspect.unwrap(getattr(self._dygraph_function, "__func__", self._dygraph_function)),
+            "__code__",
+            None,
+        )
         return "function" if code is None else f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
 
     def _tell(self, reason: str) -> None:
@@ -378,6 +387,14 @@ class _Pull:
         return tuple(grad(tensors, self.edges, arrived, create_graph=True, allow_unused=True))
 
 
+def plain_function(function: Any) -> Callable[..., Any]:
+    """The function that a StaticFunction was made from; any other itself."""
+    found: Callable[..., Any] = (
+        function._dygraph_function if isinstance(function, StaticFunction) else function
+    )
+    return found
+
+
 # --- kinds of calls ---
 
 
@@ -437,6 +454,10 @@ def _frozen_anew(kind: Kind) -> bool:
     return recorded and [t.stop_gradient for t in kind.outside.tensors] != kind.flags
 
 
+def _spec_of(leaf: Any) -> Any:
+    return InputSpec(leaf.shape, leaf.dtype) if isinstance(leaf, Tensor) else leaf
+
+
 def _of(ref: Ref, tensors: Sequence[Tensor], kind: Kind) -> Tensor:
     return tensors[ref.index] if ref.kind == "x" else kind.outside.tensors[ref.index]
 
@@ -461,7 +482,7 @@ def _only_known(structure: Any) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)) and not isinstance(value, Ref):
+    if isinstance(value, (list, tuple)):
         for part in value:
             yield from _leaves(part)
     elif isinstance(value, dict):

@@ -1,7 +1,8 @@
 """The backward pass of a Program: its derivatives as the source of one Python function.
 
 It is read off the tape that the recorded run left: which Node leads to which, and what each keeps. So
-`detach`, `no_grad` and changes in place mean what they mean eagerly, and gradients are added in the same order.
+`detach`, `no_grad` and changes in place mean what they mean eagerly, and gradients are added in the same
+order.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Pullback(NamedTuple):
     kept: tuple[Ref, ...]
 
 
-def pullback_of(outputs: Sequence[Tensor], outside: Sequence[tuple[Ref, Any]], recorder: Recorder) -> Pullback:
+def pullback_of(
+    outputs: Sequence[Tensor], outside: Sequence[tuple[Ref, Any]], recorder: Recorder
+) -> Pullback:
     """The derivatives of `outputs`, in the order of the arguments.
 
     outside: the Ref and the edge (a Node or a leaf) of each Tensor that gets a gradient.
@@ -129,8 +132,8 @@ class _Writer:
             for place, edge in enumerate(node.edges):
                 if edge is None:
                     continue
-                function, asked = operator.derivatives[place]
-                back = self.source.name(function, f"{operator.name}_back{place}")
+                derivative, asked = operator.derivatives[place]
+                back = self.source.name(derivative, f"{operator.name}_back{place}")
                 part = f"{back}({name}{self._arguments(node, asked)})"
                 self._add(edge, self._fitted(node, place, part), "        ")
         lines.append(f"        {name} = None")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +18,14 @@ import torch
 from ..engine.operator import Operator
 
 
-class Ref(NamedTuple):
+class Leaf:
+    """What stands for a number or a buffer in the arguments of a Call."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, order=True, repr=False)
+class Ref(Leaf):
     """A value of a Program, by its kind and number."""
 
     kind: str
@@ -124,7 +131,7 @@ def refs(value: Any) -> Iterator[Ref]:
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     """The same structure of lists, tuples, dictionaries and slices with `change(leaf)` for each leaf."""
-    if isinstance(value, Ref):
+    if isinstance(value, Leaf):
         return change(value)
     if isinstance(value, (list, tuple)):
         parts = [mapped(part, change) for part in value]
@@ -157,7 +164,7 @@ def equal(one: Any, other: Any) -> bool:
         return equal((one.start, one.stop, one.step), (other.start, other.stop, other.step))
     if isinstance(one, float):
         return one == other or (one != one and other != other)
-    plain = isinstance(one, (int, str, bytes, complex, range, torch.dtype, torch.device))
+    plain = isinstance(one, (int, str, bytes, complex, range, torch.dtype, torch.device, Leaf))
     return plain and bool(one == other)
 
 

@@ -1,9 +1,9 @@
 """Recording a Program while a function runs on its own Tensors.
 
-Two things watch: `forward` is an observer of `apply`, so each operator is one call; a mode of torch sees every
-other function of torch that the function, or a layer of ours, calls on buffers. So a Program holds all that
-computes with Tensors, and knows each value that leaves the graph: `bool`, `float`, `item`, `numpy`, `tolist`
-of a Tensor become a Guard. The function itself runs as ever: the first call's result is an eager one.
+Two things watch: `forward` is an observer of `apply`, so each operator is one call; a mode of torch sees
+every other function of torch that the function, or a layer of ours, calls on buffers. So a Program holds
+all that computes with Tensors, and knows each value that leaves the graph: `bool`, `float`, `item`,
+`numpy`, `tolist` of a Tensor become a Guard. The function itself runs as ever: the first call's result is an eager one.
 """
 
 from __future__ import annotations
@@ -27,12 +27,19 @@ from ..engine.tensor import Tensor
 from .program import Call, Guard, Program, Ref, mapped, outcome
 
 _LIBRARY = f"{Path(__file__).parent.parent}{os.sep}"
-# Functions of torch whose answers depend on shape, dtype, place and layout alone, which a Program is made for.
+# Functions of torch whose answers depend on shape, dtype, place and layout alone.
 _METADATA = frozenset(
     (
         *("shape", "dtype", "device", "ndim", "layout", "is_cuda", "is_sparse", "requires_grad", "itemsize"),
         *("nbytes", "size", "stride", "dim", "ndimension", "numel", "nelement", "element_size", "is_meta"),
-        *("is_floating_point", "is_complex", "is_contiguous", "storage_offset", "untyped_storage", "data_ptr"),
+        *(
+            "is_floating_point",
+            "is_complex",
+            "is_contiguous",
+            "storage_offset",
+            "untyped_storage",
+            "data_ptr",
+        ),
         *("__len__", "__hash__", "type", "is_signed", "is_same_size", "is_conj", "is_neg", "get_device"),
         *("_version", "can_cast", "promote_types", "result_type", "is_tensor", "grad", "grad_fn", "is_leaf"),
         *("is_shared", "is_pinned", "is_mkldnn", "is_quantized", "is_sparse_csr", "is_inference", "_is_view"),
@@ -203,16 +210,22 @@ class Recorder(TorchFunctionMode):
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Within the block the calls of this thread are recorded."""
-        numbers, drawn = random.getstate(), np.random.get_state()[1:3]
+        numbers, drawn = random.getstate(), _numbers_of_numpy()
         _recording[get_ident()] = self
         try:
             with observed_by(self), self:
                 yield
         finally:
             del _recording[get_ident()]
-        moved = np.random.get_state()[1:3]
+        moved = _numbers_of_numpy()
         if random.getstate() != numbers or drawn[1] != moved[1] or not np.array_equal(drawn[0], moved[0]):
             self.refuse("it draws random numbers outside this library, which a Program would repeat")
+
+
+def _numbers_of_numpy() -> Any:
+    """The place of NumPy's generator in its sequence."""
+    state: Any = np.random.get_state()
+    return state[1].copy(), state[2]
 
 
 def calling_line() -> str:

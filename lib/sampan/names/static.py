@@ -9,56 +9,16 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numpy as np
-
-from ..dtype import DTYPES, CPUPlace, as_dtype
+from ..dtype import CPUPlace
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
+from ..jit.spec import InputSpec as InputSpec
 
 
 class NoStaticGraph(NotImplementedError, AttributeError):
     """A name of static graphs was used. An AttributeError as well, so that `hasattr` returns False."""
-
-
-@dataclass(unsafe_hash=True, repr=False)
-class InputSpec:
-    """Shape (None or -1 for any length), dtype and name of an input."""
-
-    shape: Sequence[int | None]
-    dtype: Any = "float32"
-    name: str | None = None
-    stop_gradient: bool = False
-
-    def __post_init__(self) -> None:
-        self.shape = tuple(-1 if n is None else int(n) for n in self.shape)
-        self.dtype = DTYPES[as_dtype(self.dtype)]
-
-    @classmethod
-    def from_tensor(cls, tensor: Tensor, name: str | None = None) -> InputSpec:
-        return cls(tensor.shape, tensor.dtype, name or tensor.name)
-
-    @classmethod
-    def from_numpy(cls, ndarray: np.ndarray, name: str | None = None) -> InputSpec:
-        return cls(ndarray.shape, ndarray.dtype, name)
-
-    def batch(self, batch_size: int) -> InputSpec:
-        """With an axis of this length in front."""
-        self.shape = (int(batch_size), *self.shape)
-        return self
-
-    def unbatch(self) -> InputSpec:
-        """Without the first axis."""
-        self.shape = self.shape[1:]
-        return self
-
-    def __repr__(self) -> str:
-        return (
-            f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name}, "
-            f"stop_gradient={self.stop_gradient})"
-        )
 
 
 class _Absent(type):
@@ -223,24 +183,6 @@ def default_main_program() -> SimpleNamespace:
 
 
 default_startup_program = default_main_program
-
-
-def to_static(function=None, **settings):
-    """Returns the function or layer unchanged; it runs eagerly, as in Paddle after
-    `enable_to_static(False)`."""
-    return (lambda given: given) if function is None else function
-
-
-def not_to_static(func=None):
-    """Returns the function unchanged."""
-    return to_static(func)
-
-
-def enable_to_static(enable_to_static_bool):
-    """Does nothing: functions run eagerly."""
-
-
-test_with_pir_api = test_with_dygraph_pir = test_with_old_ir_only = not_to_static
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:

@@ -1,0 +1,216 @@
+"""TranslatedLayer: what `load` gives, a layer that runs Programs from a file."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from ..dtype import as_dtype, name_of
+from ..engine.apply import apply, wrap
+from ..engine.errors import InvalidArgument, InvalidType
+from ..engine.tape import written
+from ..engine.tensor import Tensor
+from ..nn.layer import Layer
+from .code import Branch, forward_source
+from .function import StaticFunction
+from .program import Call, Program, Ref, mapped, refs
+from .spec import InputSpec
+from .symbolic import Axis, Length
+
+
+class Loaded(NamedTuple):
+    """A function of a file: its Program, its arguments with a Ref for each Tensor, and what those are.
+
+    tied: axes that must have the same length.
+    """
+
+    program: Program
+    takes: Any
+    specs: list[InputSpec]
+    tied: list[list[Axis]]
+
+
+class TranslatedLayer(Layer):
+    """A layer from a file. Its methods are those that were saved; parameters have the names they had.
+
+    Without gradients a call runs the Program as one Python function for inputs of any size that it allows.
+    With them its operators run on the tape, so the layer can be trained further.
+    """
+
+    def __init__(
+        self,
+        outside: Sequence[tuple[str, Tensor]],
+        constants: Sequence[torch.Tensor],
+        functions: Sequence[tuple[str, Loaded]],
+    ) -> None:
+        super().__init__()
+        self._outside = [tensor for _, tensor in outside]
+        self._constants = list(constants)
+        for name, tensor in outside:
+            _place(self, name, tensor)
+        for name, loaded in functions:
+            object.__setattr__(self, name, _Runner(self, name, loaded))
+
+    def program(self, method_name: str = "forward") -> Program:
+        """The Program of a method."""
+        found: Program = getattr(self, method_name).loaded.program
+        return found
+
+    @property
+    def _input_spec(self) -> list[InputSpec]:
+        specs: list[InputSpec] = vars(self)["forward"].loaded.specs
+        return specs
+
+
+def _place(layer: Layer, name: str, tensor: Tensor) -> None:
+    """Make a tensor a parameter or buffer of a layer, under its path of names."""
+    *path, last = name.split(".")
+    for part in path:
+        if not isinstance(vars(layer).get(part), Layer):
+            setattr(layer, part, Layer())
+        layer = getattr(layer, part)
+    if isinstance(tensor, Tensor) and type(tensor) is Tensor:
+        layer.register_buffer(last, tensor)
+    else:
+        setattr(layer, last, tensor)
+
+
+class _Runner:
+    """A method of a TranslatedLayer."""
+
+    def __init__(self, layer: TranslatedLayer, name: str, loaded: Loaded) -> None:
+        self.layer, self.name, self.loaded = layer, name, loaded
+        self._compiled: Callable[..., Any] | None = None
+        self._results = list(dict.fromkeys(refs(loaded.program.result)))
+        interpreted = functools.partial(_interpreted, loaded.program, layer)
+        self._recorded = StaticFunction(interpreted, owner=layer)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = self._bound(args, kwargs)
+        needs = torch.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *self.layer._outside))
+        if needs:
+            return self._recorded(*tensors)
+        if self._compiled is None:
+            branch = Branch(self.loaded.program.calls, outputs=tuple(self._results), number=0)
+            counts = len(tensors), len(self.layer._outside), len(self.layer._constants)
+            self._compiled = forward_source(branch, *counts).compiled(self.name)
+        given = [t.data for t in tensors], [t.data for t in self.layer._outside], self.layer._constants
+        try:
+            _, found, _ = self._compiled(*[buffer for part in given for buffer in part])
+        except Exception:
+            return self._recorded.dygraph_function(*tensors)  # which names the operator and its argument
+        made = dict(zip(self._results, found, strict=True))
+        of = {"p": self.layer._outside, "x": tensors}
+
+        def filled_in(leaf: Any) -> Any:
+            if not isinstance(leaf, Ref):
+                return leaf
+            return of[leaf.kind][leaf.index] if leaf.kind in of else wrap(made[leaf])
+
+        return mapped(self.loaded.program.result, filled_in)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+        """The Tensors of a call in the order of the specs."""
+        names = list(self.loaded.takes)
+        if len(args) > len(names) or (unknown := set(kwargs) - set(names)):
+            what = f"{len(args)}" if len(args) > len(names) else f"{sorted(unknown)}"
+            raise InvalidType(f"{self.name}: expected the arguments {names}, got {what}")
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        found: dict[int, Any] = {}
+        for name, wanted in self.loaded.takes.items():
+            if name not in given:
+                if any(True for _ in refs(wanted)):
+                    raise InvalidType(f"{self.name}: missing the argument {name!r}")
+                continue
+            _match(wanted, given[name], found, f"{self.name}: {name}")
+        tensors = [_checked(found[i], spec, self.name) for i, spec in enumerate(self.loaded.specs)]
+        for group in self.loaded.tied:
+            lengths = {axis: tensors[axis.input].data.shape[axis.axis] for axis in group}
+            if len(set(lengths.values())) > 1:
+                text = ", ".join(
+                    f"{self.loaded.specs[a.input].name} axis {a.axis}: {n}" for a, n in lengths.items()
+                )
+                raise InvalidArgument(f"{self.name}: expected the same length, got {text}")
+        return tensors
+
+
+def _match(wanted: Any, given: Any, found: dict[int, Any], what: str) -> None:
+    """Put what is given for each Ref of an argument into `found`. InvalidArgument for another structure."""
+    if isinstance(wanted, Ref):
+        found[wanted.index] = given
+    elif isinstance(wanted, (list, tuple)):
+        if not isinstance(given, (list, tuple)) or len(given) != len(wanted):
+            raise InvalidArgument(f"{what}: expected {len(wanted)} values, got {given!r:.60}")
+        for part, value in zip(wanted, given, strict=True):
+            _match(part, value, found, what)
+    elif isinstance(wanted, dict):
+        if not isinstance(given, dict) or given.keys() != wanted.keys():
+            raise InvalidArgument(f"{what}: expected a dictionary of {sorted(wanted)}, got {given!r:.60}")
+        for key, part in wanted.items():
+            _match(part, given[key], found, f"{what}[{key!r}]")
+    elif wanted is not given and wanted != given:
+        raise InvalidArgument(f"{what}: was saved with {wanted!r}, got {given!r:.60}")
+
+
+def _checked(value: Any, spec: InputSpec, name: str) -> Tensor:
+    """A Tensor that a spec allows."""
+    tensor = value if isinstance(value, Tensor) else Tensor(torch.as_tensor(value))
+    shape, kind = tuple(tensor.data.shape), as_dtype(spec.dtype)
+    fits = len(shape) == len(spec.shape) and all(w in (-1, n) for w, n in zip(spec.shape, shape, strict=True))
+    if not fits or tensor.data.dtype is not kind:
+        raise InvalidArgument(
+            f"{name}: {spec.name}: expected {name_of(kind)}{list(spec.shape)}, "
+            f"got {name_of(tensor.data.dtype)}{list(shape)}"
+        )
+    return tensor
+
+
+def _interpreted(program: Program, layer: TranslatedLayer, *tensors: Tensor) -> Any:
+    """The calls of a Program on Tensors, operators through `apply`, so that they go on the tape."""
+    values: dict[Ref, Any] = {Ref("x", i): t for i, t in enumerate(tensors)}
+    values |= {Ref("p", i): t for i, t in enumerate(layer._outside)}
+    values |= {Ref("k", i): Tensor(b) for i, b in enumerate(layer._constants)}
+    sizes = _Sizes(tensors)
+
+    def buffer(leaf: Any) -> Any:
+        if isinstance(leaf, Ref):
+            return values[leaf].data
+        return leaf.at(sizes) if isinstance(leaf, Length) else leaf
+
+    for call in program.calls:
+        settings = mapped(call.settings, buffer)
+        if call.operator is None:
+            result: Any = call.function(*mapped(call.args, buffer), **settings)
+            result = result if result is None else wrap(result)
+            for ref in call.writes:
+                written(values[ref].data, True)
+        else:
+            args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in call.args)
+            result = apply(call.operator, args, settings)
+        _assign(call, result, values)
+    return mapped(program.result, lambda leaf: values[leaf] if isinstance(leaf, Ref) else leaf)
+
+
+def _assign(call: Call, result: Any, values: dict[Ref, Any]) -> None:
+    def assign(wanted: Any, made: Any) -> None:
+        if isinstance(wanted, Ref):
+            values[wanted] = made
+        elif isinstance(wanted, (list, tuple)):
+            for part, value in zip(wanted, made, strict=True):
+                assign(part, value)
+
+    assign(call.result, result)
+
+
+class _Sizes(dict[Axis, int]):
+    """The length of any axis of the inputs."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        super().__init__()
+        self._tensors = tensors
+
+    def __missing__(self, axis: Axis) -> int:
+        return int(self._tensors[axis.input].data.shape[axis.axis])
