@@ -44,6 +44,9 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, type(E
 enabled = True  # see enable_to_static
 
 
+_ONE = Ref("o", 0)
+
+
 class End(NamedTuple):
     """What a run returns at one end of a Program.
 
@@ -66,10 +69,15 @@ class Kind:
         self.outside, self.root = Outside(), Branch()
         self.ends: list[End] = []
         self.eager = False
-        self.flags: list[bool] = []  # stop_gradient of the Tensors from outside
+        self.flags: list[bool] = []  # stop_gradient of the Tensors from outside, where gradients are recorded
         self.seen: list[torch.Tensor] = []
-        self._function: Callable[..., Any] | None = None
+        self.compiled: Callable[..., Any] | None = None
         self.text = ""
+        self.random, self.returns = (
+            False,
+            False,
+        )  # whether it draws numbers; whether a run may have to be undone
+        self.written: list[Ref] = []
 
     def add(self, program: Program, result: Any, outputs: Any, recorded: Any, pull: Any) -> bool:
         """Take one more Program. False if it does not fit to those that are here."""
@@ -79,13 +87,13 @@ class Kind:
         pullback = None if pull is None else pull.source.compiled("gradients")
         self.ends.append(End(program, result, recorded, pullback, () if pull is None else pull.edges))
         self.seen = [t.data for t in self.outside.tensors]
-        self.flags = [t.stop_gradient for t in self.outside.tensors]
-        self._function = None
+        self.flags = [t.stop_gradient for t in self.outside.tensors] if torch.is_grad_enabled() else []
+        self.compiled = None
         return True
 
     def function(self, inputs: int) -> Callable[..., Any]:
         """The Python function of all Programs here."""
-        if self._function is None:
+        if self.compiled is None:
             root, _ = self.root.pruned()
             calls = list(root.each())
             self.random = any(call.random for call in calls)
@@ -93,12 +101,16 @@ class Kind:
                 dict.fromkeys(ref for call in calls for ref in call.writes if ref.kind in ("x", "p", "k"))
             )
             source = forward_source(root, inputs, len(self.outside.tensors), len(self.outside.buffers))
-            self._function, self.text = source.compiled("program"), "\n".join(source.lines)
-        return self._function
+            self.returns = self.random or bool(self.written) or root.guard is not None
+            self.compiled, self.text = source.compiled("program"), "\n".join(source.lines)
+        return self.compiled
 
     def current(self) -> list[torch.Tensor] | None:
-        """The buffers of the Tensors from outside; None if one has become another shape, dtype or place."""
+        """The buffers of the Tensors from outside; None if one has another shape, dtype or place now, or has
+        been frozen or released where gradients are recorded."""
         now = [t.data for t in self.outside.tensors]
+        if self.flags and [t.stop_gradient for t in self.outside.tensors] != self.flags:
+            return None
         if not all(map(is_, now, self.seen)):
             for new, old in zip(now, self.seen, strict=True):
                 if new.shape != old.shape or new.dtype is not old.dtype or new.device != old.device:
@@ -166,24 +178,27 @@ class StaticFunction:
     # --- calling ---
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not enabled or recording() or not (modes := _modes()):
+        casts: Any = ()
+        if not enabled or (observers and (recording() or (casts := _casts()) is None)):
             return self._dygraph_function(*args, **kwargs)
         tensors: list[Tensor] = []
-        key: list[Any] = [*modes, self._attributes()]
-        if not _describe(args, tensors, key) or (kwargs and not _describe(kwargs, tensors, key)):
+        key: list[Any] = [torch.is_grad_enabled(), get_default_dtype(), casts, self._attributes()]
+        for value in args:
+            if not _describe(value, tensors, key):
+                return self._dygraph_function(*args, **kwargs)
+        if kwargs and not _describe(kwargs, tensors, key):
             return self._dygraph_function(*args, **kwargs)
-        if len(tensors) > 1 and len({id(t.data) for t in tensors}) < len(tensors):
+        given = [t.data for t in tensors]
+        if len(given) > 1 and len(set(map(id, given))) < len(given):
             first: dict[int, int] = {}
-            key.append(tuple(first.setdefault(id(t.data), i) for i, t in enumerate(tensors)))
+            key.append(tuple(first.setdefault(id(data), i) for i, data in enumerate(given)))
         kind = self._kinds.get(name := tuple(key))
         if kind is not None and kind.eager:
             return self._dygraph_function(*args, **kwargs)
-        if kind is None or not kind.ends or (outside := kind.current()) is None or _frozen_anew(kind):
+        if kind is None or not kind.ends or (outside := kind.current()) is None:
             return self._first(name, args, kwargs, tensors)
-        function = kind.function(len(tensors))
-        given = [t.data for t in tensors]
-        guarded = len(kind.ends) > 1 or kind.root.guard is not None
-        again = _Saved.before(kind, given, outside) if guarded or kind.random or kind.written else None
+        function = kind.compiled or kind.function(len(tensors))
+        again = _Saved.before(kind, given, outside) if kind.returns else None
         try:
             number, outputs, kept = function(*given, *outside, *kind.outside.buffers)
         except Unseen:
@@ -194,7 +209,8 @@ class StaticFunction:
             if again is not None:
                 again.restore()
             return self._dygraph_function(*args, **kwargs)  # which names the operator and its argument
-        return self._results(kind, kind.ends[number], tensors, outputs, kept, (args, kwargs, again))
+        call = args, kwargs, again, None if kind.returns else (function, given, outside, kind.outside.buffers)
+        return self._results(kind, kind.ends[number], tensors, outputs, kept, call)
 
     def _attributes(self) -> Any:
         """The attributes of the layers that the function uses, compared anew when any layer has changed."""
@@ -217,11 +233,13 @@ class StaticFunction:
     def _results(
         self, kind: Kind, end: End, tensors: list[Tensor], outputs: Any, kept: Any, call: Any
     ) -> Any:
+        if end.pullback is None and end.result is _ONE:
+            return wrap(outputs[0])
         made = [wrap(output) for output in outputs]
         if end.pullback is not None:
             edges = [_of(ref, tensors, kind) for ref in end.edges]
-            pull = _Pull(self._dygraph_function, end, kept, edges, call)
-            node = Node(_OPERATOR, [t.node or t for t in edges], {"saved": pull, "kept": kept})
+            pull = _Pull(self._dygraph_function, end, list(kept), edges, call)
+            node = Node(_OPERATOR, [t.node or t for t in edges], {"saved": pull, "kept": pull.kept})
             if len(end.recorded) == 1:
                 (place,) = end.recorded
                 made[place].node, made[place].stop_gradient = node, False
@@ -235,8 +253,8 @@ class StaticFunction:
                 return made[leaf.index] if leaf.kind == "o" else _of(leaf, tensors, kind)
             return leaf
 
-        if isinstance(end.result, Ref):
-            return filled_in(end.result)
+        if end.result is _ONE:
+            return made[0]
         return mapped(end.result, filled_in)
 
     # --- recording ---
@@ -289,6 +307,7 @@ class StaticFunction:
             return f"{self._where()}: it replaces the memory of a Tensor from outside"
         outputs: list[Tensor] = []
         structure = mapped(result, functools.partial(_place, outputs, tensors, kind))
+        structure = _ONE if structure == _ONE else structure
         refs: list[Any] = [recorder.known(t.data) for t in outputs]
         if None in refs or not _only_known(structure):
             return f"{self._where()}: it returns what no recorded call made"
@@ -360,18 +379,28 @@ class _Pull:
 
     def __init__(self, function: Any, end: End, kept: Any, edges: list[Tensor], call: Any) -> None:
         self.function, self.end, self.kept, self.edges, self.call = function, end, kept, edges, call
+        self.used = False
 
     def __call__(self, gradients: Any) -> tuple[Any, ...]:
         given = gradients if type(gradients) is tuple else (gradients,)
         if any(isinstance(g, Tensor) for g in given):
             return self._recorded(given)
         assert self.end.pullback is not None
-        found: tuple[Any, ...] = self.end.pullback(given, self.kept)
+        again = self.call[3]
+        if again is None:  # it cannot be run once more: what it kept stays
+            kept = list(self.kept)
+        elif self.kept or self.used is False:
+            kept, self.used = self.kept, True
+        else:  # a second backward: the first has freed what was kept
+            function, *buffers = again
+            _, _, made = function(*[buffer for part in buffers for buffer in part])
+            kept = list(made)
+        found: tuple[Any, ...] = self.end.pullback(given, kept)
         return found
 
     def _recorded(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
         """The same on the tape, for gradients of gradients: the function runs once more, eagerly."""
-        args, kwargs, before = self.call
+        args, kwargs, before, _ = self.call
         after = None if before is None else before.again()
         if before is not None:
             before.restore()
@@ -398,15 +427,15 @@ def plain_function(function: Any) -> Callable[..., Any]:
 # --- kinds of calls ---
 
 
-def _modes() -> tuple[Any, ...]:
-    """What beside its arguments decides about a call; () where an observer must see each operator."""
-    casts: list[Any] = []
+def _casts() -> tuple[Any, ...] | None:
+    """The mixed precision of this thread; None where an observer must see each operator."""
+    found: list[Any] = []
     for observer in observers.get(get_ident(), ()):
         if not isinstance(observer, AutoCast):
-            return ()
+            return None
         c = observer.cast
-        casts.append(c and (c.level, c.dtype, frozenset(c.white), frozenset(c.black), c.promote))
-    return torch.is_grad_enabled(), get_default_dtype(), tuple(casts)
+        found.append(c and (c.level, c.dtype, frozenset(c.white), frozenset(c.black), c.promote))
+    return tuple(found)
 
 
 def _describe(value: Any, tensors: list[Tensor], key: list[Any]) -> bool:
@@ -415,7 +444,7 @@ def _describe(value: Any, tensors: list[Tensor], key: list[Any]) -> bool:
     if kind is Tensor or kind is Parameter:
         data = value.data
         tensors.append(value)
-        key.append((data.shape, data.dtype, data.is_contiguous(), value.stop_gradient, data.device.type))
+        key += (data.shape, data.dtype, data.is_contiguous(), value.stop_gradient, data.is_cuda)
         return True
     if isinstance(value, _PLAIN):
         key.append((kind, value if value == value else "nan"))
@@ -446,12 +475,6 @@ def _attribute(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return value
     return tuple(value) if isinstance(value, OrderedDict) else id(value)
-
-
-def _frozen_anew(kind: Kind) -> bool:
-    """Whether a parameter has been frozen or released since the kind was recorded with gradients."""
-    recorded = any(end.pullback is not None for end in kind.ends) or torch.is_grad_enabled()
-    return recorded and [t.stop_gradient for t in kind.outside.tensors] != kind.flags
 
 
 def _spec_of(leaf: Any) -> Any:

@@ -7,7 +7,9 @@ order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +21,8 @@ from .code import Source
 from .program import Ref, mapped, refs
 from .record import Recorder
 
+_NAME = re.compile(r"\b[vs]\d+\b")
+
 
 class NotDerived(Exception):
     """The tape of a recorded run holds something that a Program cannot repeat; the text says what."""
@@ -26,7 +30,8 @@ class NotDerived(Exception):
 
 class Pullback(NamedTuple):
     """source: of `program(given, kept)`, the gradients of the edges from those of the outputs. edges: the
-    values from outside that get a gradient; kept: what the forward pass must keep for it."""
+    values from outside that get a gradient; kept: what the forward pass must keep for it, a list that is
+    emptied."""
 
     source: Source
     edges: tuple[Ref, ...]
@@ -64,9 +69,10 @@ class _Writer:
             self._add(root, f"given[{place}]", "    ")
         for node in order:
             self._step(node)
+        self._free()
         head = ["def program(given, kept):"]
         if self.used:
-            head.append(f"    {', '.join(map(repr, self.used))}, = kept")
+            head += [f"    {', '.join(map(repr, self.used))}, = kept", "    kept.clear()"]
         names = [*dict.fromkeys([*self.names.values(), *self._of_several(order)])]
         names += [f"e{place}" for place in range(len(self.refs))]
         head.append(f"    {' = '.join(names)} = None" if names else "    pass")
@@ -84,6 +90,19 @@ class _Writer:
                     found.append(edge)
         unique = {id(node): node for node in found}
         return sorted(unique.values(), key=lambda node: node.sequence, reverse=True)
+
+    def _free(self) -> None:
+        """Give up each kept value after the last line that reads it: gradients take its memory."""
+        last: dict[str, int] = {}
+        for number, line in enumerate(self.source.lines):
+            for name in _NAME.findall(line):
+                last[name] = number
+        own = {repr(ref) for ref in self.used if ref.kind in ("v", "s")}
+        for name, number in sorted(last.items(), key=itemgetter(1), reverse=True):
+            if name in own:
+                line = self.source.lines[number]
+                indent = line[: len(line) - len(line.lstrip())]
+                self.source.lines.insert(number + 1, f"{indent}del {name}")
 
     def _of_several(self, order: Sequence[Node]) -> list[str]:
         return [
