@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,9 +14,9 @@ from ..engine.errors import InvalidArgument, InvalidType
 from ..engine.tape import written
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
-from .code import Branch, forward_source
+from .evaluation import Evaluation, Lengths, assign
 from .function import StaticFunction
-from .program import Call, Program, Ref, mapped, refs
+from .program import Program, Ref, mapped, refs
 from .spec import InputSpec
 from .symbolic import Axis, Length
 
@@ -83,26 +83,25 @@ class _Runner:
 
     def __init__(self, layer: TranslatedLayer, name: str, loaded: Loaded) -> None:
         self.layer, self.name, self.loaded = layer, name, loaded
-        self._compiled: Callable[..., Any] | None = None
-        self._results = list(dict.fromkeys(refs(loaded.program.result)))
+        usual = list(loaded.takes.values()) == [Ref("x", i) for i in range(len(loaded.specs))]
+        self._plain = [(as_dtype(spec.dtype), spec.shape) for spec in loaded.specs] if usual else None
+        self._one = loaded.program.result if isinstance(loaded.program.result, Ref) else None
+        self.evaluation = Evaluation(loaded.program, layer._outside, layer._constants)
         interpreted = functools.partial(_interpreted, loaded.program, layer)
         self._recorded = StaticFunction(interpreted, owner=layer)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = self._bound(args, kwargs)
+        tensors = args if not kwargs and self._fits(args) else self._bound(args, kwargs)
         needs = torch.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *self.layer._outside))
         if needs:
             return self._recorded(*tensors)
-        if self._compiled is None:
-            branch = Branch(self.loaded.program.calls, outputs=tuple(self._results), number=0)
-            counts = len(tensors), len(self.layer._outside), len(self.layer._constants)
-            self._compiled = forward_source(branch, *counts).compiled(self.name)
-        given = [t.data for t in tensors], [t.data for t in self.layer._outside], self.layer._constants
         try:
-            _, found, _ = self._compiled(*[buffer for part in given for buffer in part])
+            found = self.evaluation([t.data for t in tensors])
         except Exception:
             return self._recorded.dygraph_function(*tensors)  # which names the operator and its argument
-        made = dict(zip(self._results, found, strict=True))
+        if self._one is not None and self._one.kind == "v":
+            return wrap(found[0])
+        made = dict(zip(self.evaluation.results, found, strict=True))
         of = {"p": self.layer._outside, "x": tensors}
 
         def filled_in(leaf: Any) -> Any:
@@ -112,7 +111,20 @@ class _Runner:
 
         return mapped(self.loaded.program.result, filled_in)
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    def _fits(self, args: tuple[Any, ...]) -> bool:
+        """Whether these are Tensors for the inputs in their order: the usual call."""
+        if self._plain is None or len(args) != len(self._plain) or self.loaded.tied:
+            return False
+        for tensor, (kind, shape) in zip(args, self._plain, strict=True):
+            data = tensor.data if isinstance(tensor, Tensor) else None
+            if data is None or data.dtype is not kind or data.ndim != len(shape):
+                return False
+            for wanted, length in zip(shape, data.shape, strict=True):
+                if wanted != length and wanted != -1:
+                    return False
+        return True
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Tensor]:
         """The Tensors of a call in the order of the specs."""
         names = list(self.loaded.takes)
         if len(args) > len(names) or (unknown := set(kwargs) - set(names)):
@@ -173,7 +185,7 @@ def _interpreted(program: Program, layer: TranslatedLayer, *tensors: Tensor) -> 
     values: dict[Ref, Any] = {Ref("x", i): t for i, t in enumerate(tensors)}
     values |= {Ref("p", i): t for i, t in enumerate(layer._outside)}
     values |= {Ref("k", i): Tensor(b) for i, b in enumerate(layer._constants)}
-    sizes = _Sizes(tensors)
+    sizes = Lengths([t.data for t in tensors])
 
     def buffer(leaf: Any) -> Any:
         if isinstance(leaf, Ref):
@@ -190,27 +202,5 @@ def _interpreted(program: Program, layer: TranslatedLayer, *tensors: Tensor) -> 
         else:
             args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in call.args)
             result = apply(call.operator, args, settings)
-        _assign(call, result, values)
+        assign(call.result, result, values)
     return mapped(program.result, lambda leaf: values[leaf] if isinstance(leaf, Ref) else leaf)
-
-
-def _assign(call: Call, result: Any, values: dict[Ref, Any]) -> None:
-    def assign(wanted: Any, made: Any) -> None:
-        if isinstance(wanted, Ref):
-            values[wanted] = made
-        elif isinstance(wanted, (list, tuple)):
-            for part, value in zip(wanted, made, strict=True):
-                assign(part, value)
-
-    assign(call.result, result)
-
-
-class _Sizes(dict[Axis, int]):
-    """The length of any axis of the inputs."""
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        super().__init__()
-        self._tensors = tensors
-
-    def __missing__(self, axis: Axis) -> int:
-        return int(self._tensors[axis.input].data.shape[axis.axis])

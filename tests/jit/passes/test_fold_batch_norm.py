@@ -1,0 +1,43 @@
+from typing import Any
+
+import pytest
+import torch
+
+import sampan as paddle
+from sampan import nn
+
+from .beside import passed, rewriting_of
+
+
+def with_statistics(net: Any) -> Any:
+    """The network after some batches, so that its statistics are not 0 and 1."""
+    for _ in range(3):
+        net(paddle.randn([4, 3, 8, 8]) * 2 + 1)
+    return net
+
+
+@pytest.mark.parametrize("bias", [None, False])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_convolution_takes_the_normalisation(bias: Any, groups: int) -> None:
+    net = nn.Sequential(nn.Conv2D(3, 6, 3, groups=groups, bias_attr=bias), nn.BatchNorm2D(6), nn.ReLU())
+    net[1].weight.set_value(paddle.randn([6]))
+    net[1].bias.set_value(paddle.randn([6]))
+    rewriting = rewriting_of(with_statistics(net), [None, 3, 8, 8])
+    assert passed(rewriting, "fold_batch_norm", torch.randn(2, 3, 8, 8), exact=False) == ["convolve", "relu"]
+
+
+def test_a_result_that_is_read_twice_or_transposed_stays() -> None:
+    class Read(nn.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.norm = nn.Conv2D(3, 3, 1), nn.BatchNorm2D(3)
+
+        def forward(self, x: Any) -> Any:
+            y = self.conv(x)
+            return self.norm(y) + y
+
+    rewriting = rewriting_of(Read(), [None, 3, 8, 8])
+    assert "normalize_batch" in passed(rewriting, "fold_batch_norm", torch.randn(2, 3, 8, 8))
+    net = nn.Sequential(nn.Conv2DTranspose(3, 3, 2), nn.BatchNorm2D(3))
+    rewriting = rewriting_of(net, [None, 3, 8, 8])
+    assert "normalize_batch" in passed(rewriting, "fold_batch_norm", torch.randn(2, 3, 8, 8))
