@@ -14,11 +14,12 @@ INSTALLED := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | c
 WARM := $(VENV)/.warm-$(shell cat requirements.lock $(wildcard lib/sampan/kernels/*.py) | cksum | tr ' ' -)
 PEER := $(PADDLE)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' -)
 
-.PHONY: help studio hub test lint course docs bench parity size lock
+.PHONY: help studio hub classroom test lint course docs bench parity size lock
 
 help:
 	@echo "make studio   install what is missing and open the Studio in the browser"
 	@echo "make hub      install what a class under JupyterHub needs (sampan class serve)"
+	@echo "make classroom  a class in headless browsers from login to marks, as root: LEARNERS=30"
 	@echo "make test     every check there is; STEPS='unit lint' runs only those"
 	@echo "make lint     formatting, lint and types"
 	@echo "make course   build the learners' notebooks and prove their checks"
@@ -36,6 +37,10 @@ test: $(WARM)
 
 hub: $(WARM)
 	@$(PY) -m studio.hub.proxy
+
+LEARNERS ?= 30
+classroom: hub
+	@SAMPAN_CLASSROOM_LEARNERS=$(LEARNERS) $(PY) -m pytest -q -rs --durations=0 tests/webapp/hub/test_browser_classroom.py
 
 lint: $(INSTALLED)
 	@$(PY) tools/test.py lint types

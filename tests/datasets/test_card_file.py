@@ -52,6 +52,7 @@ def test_every_card_of_the_project_is_whole():
     log = {"users", "items", "values", "times", "titles", "genres"}
     for card in known.values():
         assert card.origin == "real" and card.licence and card.source.startswith("http")
+        assert card.about and card.about_zh
         shapes = ({"grids", "labels", "parts"}, {"vertices", "triangles"}, log, sound)
         if card.layouts[0].reader in datasets.graphs.MADE:
             assert any(name.startswith("graph") for name in card.schema)

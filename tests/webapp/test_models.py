@@ -15,7 +15,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from studio import models
+from studio import i18n, models
 from studio.models import TooLarge, all_models, shipped_folder
 from studio.server.models import described
 
@@ -48,6 +48,7 @@ def test_the_shipped_models_have_a_card_a_licence_and_a_count(tmp_path: Path) ->
         assert model.origin == "shipped" and model.text.strip() and model.parameters and model.input, (
             model.name
         )
+        assert all(f"models.shipped.{model.name}" in i18n.catalog(lang) for lang in i18n.LANGUAGES)
         assert model.licence.lower().replace(" ", "-") == "cc-by-sa-4.0", model.name
         assert model.bytes == sum(path.stat().st_size for path in (shipped_folder() / model.name).iterdir())
     voice = next(

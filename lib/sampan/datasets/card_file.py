@@ -65,6 +65,7 @@ class Card:
     schema: dict[str, str]
     layouts: tuple[Layout, ...] = field(repr=False)
     licence_zh: str = ""
+    about_zh: str = ""
 
     @property
     def sha256(self) -> dict[str, str]:
@@ -129,6 +130,7 @@ def read_card(path: Path) -> Card:
         schema=_take(table, "schema", dict, where),
         layouts=tuple(_layout(layout, where) for layout in layouts),
         licence_zh=table.pop("licence_zh", ""),
+        about_zh=table.pop("about_zh", ""),
     )
     if card.name != path.parent.name:
         raise ValueError(f"{where} names the data set {card.name!r}, its folder says {path.parent.name!r}")

@@ -49,6 +49,7 @@ def _card(card: Card, present: bool) -> dict[str, Any]:
     return {
         **{word: getattr(card, word) for word in words},
         "licence_zh": card.licence_zh or card.licence,
+        "about_zh": card.about_zh or card.about,
         "schema": card.schema,
         "train": layout.train,
         "test": layout.test,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from studio.identity import group
 from studio.runtime import write_atomically
 
-from . import roster
+from . import front, roster
 from .accounts import GRADER
 from .folder import ClassFolder
 
@@ -103,6 +103,8 @@ def _hub(c: Any, settings: Settings) -> None:
     hub.cookie_secret_file = str(private / "cookie_secret")
     hub.confirm_no_ssl = not settings.certificate
     hub.redirect_to_server = True
+    hub.template_paths = [str(front.PAGES)]
+    hub.template_vars = front.template_vars()
     c.ConfigurableHTTPProxy.command = [settings.proxy]
     c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{settings.proxy_port}"
     c.ConfigurableHTTPProxy.pid_file = str(private / PROXY_PID)

@@ -11,6 +11,9 @@ const ACTIVE_MS = 500;
 const LINE_MS = 10000;
 const AGAIN_MS = 3000;  // after an answer that never came
 
+// JupyterHub serves all learners at one origin: a script's question is answered only with the value of the page's forms.
+const token = () => document.querySelector("input[name=_xsrf]").value;
+const ask = (address) => fetch(address, { headers: { "X-XSRFToken": token() } });
 const post = (form, submitter) =>
   fetch(form.action, { method: "POST", body: new FormData(form, submitter), redirect: "manual" });
 
@@ -74,7 +77,7 @@ async function refresh(piece) {
   turns.set(piece, turn);
   let html;
   try {
-    const reply = await fetch(piece.dataset.live);
+    const reply = await ask(piece.dataset.live);
     if (reply.redirected || (reply.status >= 400 && reply.status < 500)) {
       location.reload();  // the login, or a sentence
       return;
@@ -139,7 +142,8 @@ document.querySelectorAll("[data-session-line]").forEach((line) => {
 // ---- the queue ----------------------------------------------------------------------------------------
 
 document.querySelectorAll("[data-queue]").forEach((place) => {
-  const stream = new EventSource(place.dataset.queue);  // it connects again by itself
+  const address = `${place.dataset.queue}&_xsrf=${encodeURIComponent(token())}`;  // a stream of events has no headers
+  const stream = new EventSource(address);  // it connects again by itself
   stream.addEventListener("place", (event) => redraw(place, event.data));
   stream.addEventListener("go", (event) => { stream.close(); location.replace(event.data); });
   // A visitor who leaves the queue follows the form: events of the stream must not redirect them back.

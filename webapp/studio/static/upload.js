@@ -35,7 +35,7 @@ form.addEventListener("submit", async (event) => {
   send.disabled = true;
   said.className = "";
   try {
-    const reply = await fetch(`${form.dataset.room}?${query}&bytes=${chosen.size}`);
+    const reply = await fetch(`${form.dataset.room}?${query}&bytes=${chosen.size}`, { headers: { "X-XSRFToken": token } });
     const { refused } = await reply.json();
     if (refused) return settle(refused, true);
   } catch {

@@ -34,6 +34,7 @@ const STYLE = `
   .sampan-lesson .sp-muted { color: var(--jp-ui-font-color2); }
   .sampan-lesson a, .sampan-lesson .sampan-jump { color: var(--jp-content-link-color); }
   .sampan-lesson .sampan-jump { font: inherit; font-weight: 600; padding: 0; border: 0; background: none; cursor: pointer; text-align: left; }
+  .jp-Toolbar-item[data-jp-item-name^="${NAME}"] .jp-ToolbarButtonComponent { padding: 0 8px; }
   .sampan-exercise { display: flex; gap: 8px; align-items: center; margin: 4px 0 4px 76px; font-size: var(--jp-ui-font-size1); }
   .sampan-exercise button, .sampan-lesson .sp-button { font: inherit; padding: 2px 10px; cursor: pointer; color: var(--jp-ui-font-color1);
     background: var(--jp-layout-color2); border: 1px solid var(--jp-border-color1); border-radius: 3px; }
@@ -48,13 +49,15 @@ async function fromLab(name) {
 }
 
 class Lessons {
-  constructor(app, tracker, { Widget, ToolbarButton, Dialog, showDialog }) {
+  constructor(app, tracker, { Widget, ToolbarButton, Dialog, showDialog, ServerConnection }) {
     this.app = app;
     this.Widget = Widget;
     this.ToolbarButton = ToolbarButton;
     this.Dialog = Dialog;
     this.showDialog = showDialog;
-    this.base = JSON.parse(document.getElementById("jupyter-config-data").textContent).baseUrl;
+    const settings = ServerConnection.makeSettings();
+    this.base = settings.baseUrl;
+    this.ask = (address) => ServerConnection.makeRequest(address, {}, settings);  // with what JupyterHub wants of scripts
     this.node = document.createElement("div");
     this.node.className = NAME;
     this.node.innerHTML = `<div data-said role="status"></div><div data-told></div><div class="sampan-hint" role="status"></div>`;
@@ -112,7 +115,7 @@ class Lessons {
     clearTimeout(this.timer);
     let html;
     try {
-      const reply = await fetch(this.address("panel"));
+      const reply = await this.ask(this.address("panel"));
       if (reply.redirected || reply.status === 204) return;  // the login, or a notebook that is not a lesson
       if (!reply.ok) throw new Error(reply.statusText);
       html = await reply.text();
@@ -278,6 +281,7 @@ window._JUPYTERLAB[NAME] = {
     const { INotebookTracker } = await fromLab("@jupyterlab/notebook");
     const { ToolbarButton } = await fromLab("@jupyterlab/ui-components");
     const { Dialog, showDialog } = await fromLab("@jupyterlab/apputils");
+    const { ServerConnection } = await fromLab("@jupyterlab/services");
     const { Widget } = await fromLab("@lumino/widgets");
     const plugin = {
       id: `${NAME}:panel`,
@@ -287,7 +291,7 @@ window._JUPYTERLAB[NAME] = {
         const style = document.createElement("style");
         style.textContent = STYLE;
         document.head.append(style);
-        new Lessons(app, tracker, { Widget, ToolbarButton, Dialog, showDialog });
+        new Lessons(app, tracker, { Widget, ToolbarButton, Dialog, showDialog, ServerConnection });
       },
     };
     return () => ({ __esModule: true, default: plugin });

@@ -21,7 +21,8 @@ async function fromLab(name) {
   return (await versions[0].get())();
 }
 
-function line(base) {
+function line(server) {
+  const settings = server.makeSettings();
   const node = document.createElement("div");
   node.className = NAME;
   node.addEventListener("submit", async (event) => {
@@ -37,7 +38,7 @@ function line(base) {
     let html = "";
     if (kernel) {
       try {
-        const reply = await fetch(`${base}studio/sessions/line/${kernel}`);
+        const reply = await server.makeRequest(`${settings.baseUrl}studio/sessions/line/${kernel}`, {}, settings);
         html = reply.ok && !reply.redirected ? await reply.text() : "";  // redirected: to the login
       } catch { return; }  // the server is away for a moment; Lab itself says so
     }
@@ -50,12 +51,11 @@ function line(base) {
   return { node, of: (id) => { if (id !== kernel) { kernel = id; show(); } } };
 }
 
-function activate(Widget, app, tracker, statusBar) {
-  const settings = JSON.parse(document.getElementById("jupyter-config-data").textContent);
+function activate({ Widget, ServerConnection }, app, tracker, statusBar) {
   const style = document.createElement("style");
   style.textContent = STYLE;
   document.head.append(style);
-  const shown = line(settings.baseUrl);
+  const shown = line(ServerConnection);
   statusBar.registerStatusItem(NAME, { item: new Widget({ node: shown.node }), align: "left", rank: 900 });
 
   const follow = () => shown.of(tracker.currentWidget?.sessionContext.session?.kernel?.id ?? "");
@@ -70,12 +70,13 @@ window._JUPYTERLAB[NAME] = {
   async get() {
     const { INotebookTracker } = await fromLab("@jupyterlab/notebook");
     const { IStatusBar } = await fromLab("@jupyterlab/statusbar");
+    const { ServerConnection } = await fromLab("@jupyterlab/services");
     const { Widget } = await fromLab("@lumino/widgets");
     const plugin = {
       id: `${NAME}:line`,
       autoStart: true,
       requires: [INotebookTracker, IStatusBar],
-      activate: (...given) => activate(Widget, ...given),
+      activate: (...given) => activate({ Widget, ServerConnection }, ...given),
     };
     return () => ({ __esModule: true, default: plugin });
   },
