@@ -74,6 +74,14 @@ def test_hint_wrong_answer_jump_right_answer(
     assert "@learn.exercise" in page.locator(".jp-Cell.jp-mod-active").inner_text()
     screenshot(page, "lesson-panel-en-wide-light", full_page=False)
 
+    for failed in (1, 2):
+        panel.get_by_text(f"so far {failed}.").wait_for(timeout=OPENING_MS)
+        bar.get_by_role("button", name="Check my work").click()
+    panel.get_by_role("button", name="Show the model answer").click()
+    answer = panel.locator("details[data-answer]")
+    answer.get_by_text("threshold_backward").wait_for(timeout=OPENING_MS)
+    screenshot(page, "lesson-answer-en-wide-light", full_page=False)
+
     write(page, RIGHT)
     bar.get_by_role("button", name="Check my work").click()
     panel.get_by_text("All done.").wait_for(timeout=OPENING_MS)

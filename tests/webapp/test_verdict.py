@@ -14,7 +14,9 @@ from studio.attempts import Attempt
 from studio.course import Lesson
 from studio.grading.client import GradingError, Step
 from studio.grading.desk import Job
+from studio.grading.model_answer import ModelAnswer
 from studio.grading.verdict import Compared, JudgedCase, Result, StoppedCell, Verdict, VerdictKind
+from studio.model_answers import Opened, Record, Rule
 from studio.server.base import environment
 
 LESSON = Lesson(
@@ -27,9 +29,17 @@ def translate(lang: str, key: str, **values: object) -> str:
     return i18n.t(key, lang, **values)
 
 
-def show(lang: str, job: Job | None = None, last: Verdict | None = None, when: float = 2.0) -> str:
+def show(
+    lang: str,
+    job: Job | None = None,
+    last: Verdict | None = None,
+    when: float = 2.0,
+    answers: Record | None = None,
+    rule: Rule | None = None,
+) -> str:
     values: dict[str, Any] = {"t": partial(translate, lang), "lang": lang, "lesson": LESSON, "check": job}
-    values |= {"next": None, "brief": figures.brief}
+    values |= {"next": None, "brief": figures.brief, "in_class": False}
+    values |= {"answers": answers or Record(), "rule": rule or Rule(), "now": 9.0}
     values["last"] = last and Attempt(3, when, last)
     template = environment().get_template("verdict.html")
     return template.render(**values, xsrf="x", address=lambda *parts: "/studio/" + "/".join(parts))
@@ -113,6 +123,25 @@ def test_the_case_the_hint_and_the_learners_own_lines(lang: str) -> None:
     html = unescape(show(lang, last=Verdict((shown,))))
     assert i18n.t("verdict.case", lang, case=case[lang]) in html and hint[lang] in html
     assert "cell 7, line 2\n  1 / x<0></pre>" in html
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_the_model_answer_and_when_it_may_be_opened(lang: str) -> None:
+    last = Verdict((verdict("failed"), verdict("passed")))
+    button = i18n.t("answers.open", lang)
+    assert button not in show(lang, last=last)
+    early = show(lang, last=last, answers=Record({"ops.f": 2}))
+    assert button not in early and i18n.t("answers.after_failures", lang, count=3, failed=2) in early
+    html = show(lang, last=last, answers=Record({"ops.f": 3}))
+    assert (
+        html.count(button) == 1 and 'action="/studio/courses/01_x/answer"' in html and 'value="ops.f"' in html
+    )
+    waits = show(lang, last=last, rule=Rule("deadline", 1, 10.0))
+    assert button not in waits and i18n.t("answers.after_deadline", lang) in waits
+    assert button in show(lang, last=last, rule=Rule("deadline", 1, 8.0))
+    opened = Opened(5.0, ModelAnswer("x < 1", "Because <1>.", "因为 <1>。"))
+    shown = unescape(show(lang, last=last, answers=Record({}, {"ops.f": opened})))
+    assert "x < 1" in shown and opened.answer.explained(lang) in shown and button not in shown
 
 
 def test_a_hint_that_the_message_tells_is_not_told_twice() -> None:

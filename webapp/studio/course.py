@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from .gradebook.classroom import COURSE
 from .grading import release, translation
+from .grading.checker import Assignment
 from .i18n import LANGUAGES
 
 _DATED = re.compile(
@@ -52,6 +53,10 @@ class Lesson:
     @property
     def notebook(self) -> str:
         return self.copy.stem
+
+    @property
+    def checked_as(self) -> Assignment:
+        return Assignment(self.assignment, self.notebook)
 
     @property
     def place(self) -> tuple[str, ...]:

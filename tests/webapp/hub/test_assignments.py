@@ -19,11 +19,12 @@ import pytest
 import requests
 
 from studio import moments
-from studio.gradebook import announcements, book, received, terms
+from studio.gradebook import announcements, book, openings, received, terms
 from studio.gradebook.classroom import Submission
 from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
 from studio.grading.release import read, release
+from studio.grading.verdict import Result, Verdict
 from studio.paths import NOTEBOOKS
 
 pytest.importorskip("jupyterhub", reason="needs the extra `hub`")
@@ -309,6 +310,35 @@ def test_receipts_and_terms_are_no_part_of_a_request(alone: Alone, ask: Ask, rel
         assert ask("bob", "POST", path, data={"assignment": "week 1"}).status_code == 403, path
     its = terms.of(alone.classroom, "week 1")
     assert its.deadline is None and its.visible and its.extensions == {"ada": 86400.0}
+
+
+def test_a_model_answer_comes_from_the_service_when_the_class_allows_it(alone: Alone, ask: Ask) -> None:
+    learner, slot = alone.member("ada"), "ops.relu"
+    call = f"{PREFIX}api/model-answers/course/{NOTEBOOK}"
+    assert alone.run(learner.board())["answers"] == {"when": "failures", "failures": 3, "deadline": None}
+    with pytest.raises(GradingError, match="after 3 failed checks"):
+        alone.run(learner.model_answer(COURSE_COPY, slot))
+    set_terms(ask, "course", answers="failures", failures="1")
+    wrong = (Result(slot, "A", "甲", 1, 0, False, "", ""),)
+    openings.of(alone.classroom, "ada").checked(COURSE_COPY, Verdict(wrong))
+    with pytest.raises(GradingError, match="after 1 failed check"):
+        alone.run(alone.member("bob").model_answer(COURSE_COPY, slot))  # has not tried
+    answer = alone.run(learner.model_answer(COURSE_COPY, slot))
+    assert "threshold_backward" in answer.source and answer.why_zh
+    assert ask("ada", "POST", call, json={"slot": "ops.exp"}).status_code == 404  # not of this notebook
+    assert ask("ada", "POST", call, data=b"[]").status_code == 400
+    set_terms(ask, "course", answers="never")
+    assert alone.run(learner.model_answer(COURSE_COPY, slot)) == answer  # it was opened before
+    with pytest.raises(GradingError, match="no model answers") as refused:
+        alone.run(alone.member("bob").model_answer(COURSE_COPY, slot))
+    assert "不提供" in refused.value.words("zh")
+    page = ask("tia", "GET", "?assignment=course").text
+    assert "Model answers that were opened: 1" in page and "ada: " in page
+
+    set_terms(ask, "course", answers="deadline", deadline=seconds_from_now(-5))
+    with pytest.raises(GradingError, match="still being graded"):  # what bob has handed in above
+        alone.run(alone.member("bob").model_answer(COURSE_COPY, slot))
+    assert set_terms(ask, "course", answers="always").status_code == 409
 
 
 def test_moments_are_said_with_their_zone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,7 @@ STATES = (
     State("competitions and their scores", "*.studio/competitions/competitions.sqlite3", "database"),
     State("the format of the folder", "*.studio/format", "files"),
     State("attempts at exercises", "*.studio/attempts/*", "files"),
+    State("model answers that were opened", "*.studio/model-answers/*", "files"),
     State("receipts of what was handed in", "*.studio/receipts/*", "files"),
     State("jobs and their output", "*.studio/jobs/*", "files"),
     State("sessions", "*.studio/sessions/*", "never"),

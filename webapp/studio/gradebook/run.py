@@ -29,7 +29,7 @@ from studio.grading import release
 from studio.grading.client import SERVICE, Grader, GradingError
 from studio.runtime import write_atomically
 
-from . import book, history, lateness, outcomes, received, terms
+from . import book, history, lateness, openings, outcomes, received, terms
 from .classroom import Classroom, Submission
 from .outcomes import Outcome
 from .submissions import Unreadable, mark, read
@@ -274,6 +274,7 @@ class _Grading:
     def _finish(self, outcome: Outcome, content: bytes) -> None:
         with book.writing(self.classroom):
             self.gradebook.db.expire_all()  # another may have written since
+            outcome = openings.limited(self.classroom, outcome)
             before = outcomes.load(self.gradebook, outcome.submission)
             if before is not None:
                 outcome = replace(outcome, attempt=before.attempt + 1)

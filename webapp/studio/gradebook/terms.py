@@ -14,9 +14,10 @@ from typing import Any, Literal, get_args
 
 from filelock import FileLock
 
+from studio.model_answers import MOST_FAILURES, When
 from studio.runtime import write_atomically
 
-from .classroom import NAME, Classroom
+from .classroom import COURSE, NAME, Classroom
 
 DAY_S = 86_400
 MOST_ATTEMPTS = 1000
@@ -31,8 +32,9 @@ class Terms:
     """`late` says what happens after the deadline: nothing is accepted; it is accepted and marked late; or it costs `percent`
     percent of a notebook's points for each started day, and never more than leaves `floor` percent of them.
 
-    `attempts` counts the hand-ins of each notebook, 0: no limit. `extensions` has more seconds by learner. Raises
-    `ValueError` that names what does not fit.
+    `attempts` counts the hand-ins of each notebook, 0: no limit. `extensions` has more seconds by learner. `answers` says
+    when a learner may open the model answer of an exercise: never, after `failures` failed checks of it, or after the
+    deadline. Raises `ValueError` that names what does not fit.
     """
 
     opens: float | None = None
@@ -43,6 +45,8 @@ class Terms:
     attempts: int = 0
     visible: bool = True
     extensions: dict[str, float] = field(default_factory=dict)
+    answers: When = "deadline"
+    failures: int = 3
 
     def __post_init__(self) -> None:
         for name, moment in (("opens", self.opens), ("deadline", self.deadline)):
@@ -56,6 +60,10 @@ class Terms:
             raise ValueError(f"expected percentages from 0 to 100, got {self.percent:g} and {self.floor:g}")
         if type(self.attempts) is not int or not 0 <= self.attempts <= MOST_ATTEMPTS:
             raise ValueError(f"attempts: expected 0 (no limit) to {MOST_ATTEMPTS}, got {self.attempts!r}")
+        if self.answers not in get_args(When):
+            raise ValueError(f"answers: expected one of {', '.join(get_args(When))}, got {self.answers!r}")
+        if type(self.failures) is not int or not 1 <= self.failures <= MOST_FAILURES:
+            raise ValueError(f"failures: expected 1 to {MOST_FAILURES}, got {self.failures!r}")
         for learner, seconds in self.extensions.items():
             if not NAME.fullmatch(learner) or not 0 < seconds <= MOST_EXTRA_S:
                 raise ValueError(f"extension: expected a learner and at most 366 days, got {learner!r}")
@@ -100,6 +108,12 @@ class Terms:
 
 
 FREE = Terms()  # where a teacher has set none
+PRACTICE = Terms(answers="failures")  # of the course, until a teacher sets its terms
+
+
+def default(assignment: str) -> Terms:
+    """The terms of an assignment for which a teacher has set none."""
+    return PRACTICE if assignment == COURSE else FREE
 
 
 def parse(told: dict[str, Any]) -> Terms:
@@ -122,7 +136,7 @@ def load(classroom: Classroom) -> dict[str, Terms]:
 
 
 def of(classroom: Classroom, assignment: str) -> Terms:
-    return load(classroom).get(assignment, FREE)
+    return load(classroom).get(assignment, default(assignment))
 
 
 def save(classroom: Classroom, assignment: str, terms: Terms) -> None:
@@ -134,6 +148,6 @@ def update(classroom: Classroom, assignment: str, changed: Callable[[Terms], Ter
     """As `save`, with terms made from the present ones; of two changes at once none is lost."""
     with FileLock(classroom.private / "terms.lock", thread_local=False):
         every = load(classroom)
-        every[assignment] = changed(every.get(assignment, FREE))
+        every[assignment] = changed(every.get(assignment, default(assignment)))
         told = {name: asdict(one) for name, one in sorted(every.items())}
         write_atomically(classroom.private / FILE, json.dumps(told, ensure_ascii=False, indent=1).encode())

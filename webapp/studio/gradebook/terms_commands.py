@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from studio import moments
+from studio.model_answers import When
 
 from .terms import DAY_S, Late, Terms
 
@@ -25,6 +26,10 @@ def add_to(what: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     terms.add_argument("--percent", type=float, help="of the points for each started day")
     terms.add_argument("--floor", type=float, help="percent of the points that are never lost")
     terms.add_argument("--attempts", type=int, help="hand-ins of each notebook, 0 for no limit")
+    terms.add_argument(
+        "--answers", choices=get_args(When), help="when the model answer of an exercise may be opened"
+    )
+    terms.add_argument("--failures", type=int, metavar="N", help="failed checks before that")
     terms.add_argument("--visible", choices=("yes", "no"))
     terms.add_argument(
         "--extend", action="append", default=[], metavar="LEARNER=DAYS", help="more days for one; 0 for none"
@@ -54,7 +59,7 @@ def _terms(arguments: argparse.Namespace) -> int:
     for name in ("opens", "deadline"):
         moment = getattr(made, name)
         print(f"{name}: {moments.shown(moment) if moment else '-'}")
-    for name in ("late", "percent", "floor", "attempts", "visible"):
+    for name in ("late", "percent", "floor", "attempts", "answers", "failures", "visible"):
         print(f"{name}: {getattr(made, name)}")
     for learner, seconds in sorted(made.extensions.items()):
         print(f"extension: {learner} {seconds / DAY_S:g} days")
@@ -63,7 +68,7 @@ def _terms(arguments: argparse.Namespace) -> int:
 
 def _changed(before: Terms, arguments: argparse.Namespace) -> Terms:
     told = dict(vars(before))
-    for name in ("late", "percent", "floor", "attempts"):
+    for name in ("late", "percent", "floor", "attempts", "answers", "failures"):
         if (value := getattr(arguments, name)) is not None:
             told[name] = value
     for name in ("opens", "deadline"):

@@ -12,6 +12,7 @@ from studio.i18n import LANGUAGES
 
 from .bubble import available, refusal, trusted
 from .client import Grader, Step
+from .model_answer import ModelAnswer
 from .verdict import Verdict
 
 
@@ -34,6 +35,9 @@ class Checker(Protocol):
     async def check(self, notebook: bytes, assignment: Assignment, progress: Progress) -> Verdict:
         """The verdict on the bytes of a notebook. Cancelling stops the check. Raises `GradingError`."""
 
+    async def model_answer(self, assignment: Assignment, slot: str) -> ModelAnswer:
+        """The model answer of an exercise. Raises `GradingError`, also if it may not be opened now."""
+
 
 class LocalChecker:
     """Checks with the instructor's versions and their hidden checks in `folder`, which this account can read."""
@@ -55,3 +59,6 @@ class LocalChecker:
             await asyncio.to_thread(copy.write_bytes, notebook)
             instructor = self.folder / copy.name
             return await self.grader.grade(copy, instructor, progress=progress)
+
+    async def model_answer(self, assignment: Assignment, slot: str) -> ModelAnswer:
+        return await self.grader.model_answer(slot)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from studio import processes
 
+from .model_answer import ModelAnswer
 from .verdict import Verdict, parse_report
 
 SERVICE = (sys.executable, "-m", "studio.grading.service")
@@ -90,6 +91,19 @@ class Grader:
         """
         question = {"copy": str(copy), "instructor": str(source), "seconds": CELL_LIMIT_S}
         question |= {} if autograded is None else {"autograded": str(autograded)}
+        return _verdict((await self._asked(question, limit, progress)).get("report"))
+
+    async def model_answer(self, slot: str) -> ModelAnswer:
+        """The model answer of an exercise. Raises `GradingError`."""
+        told = await self._asked({"slot": slot}, TOTAL_LIMIT_S, lambda step: None)
+        try:
+            return ModelAnswer(**told["answer"])
+        except (KeyError, TypeError) as error:
+            raise GradingError("unreadable", f"the grader's model answer: {error!r}") from error
+
+    async def _asked(
+        self, question: dict[str, Any], limit: float, progress: Callable[[Step], None]
+    ) -> dict[str, Any]:
         self._busy = True
         try:
             process = await self.warm_up()
@@ -110,7 +124,7 @@ class Grader:
 
     async def _ask(
         self, process: Process, question: dict[str, Any], progress: Callable[[Step], None]
-    ) -> Verdict:
+    ) -> dict[str, Any]:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(question).encode() + b"\n")
         while True:
@@ -130,7 +144,7 @@ class Grader:
             elif "refused" in reply:
                 raise GradingError("refused", *(str(words)[:2000] for words in reply["refused"]))
             else:
-                return _verdict(reply.get("report"))
+                return reply
 
     async def _end_when_idle(self) -> None:
         await asyncio.sleep(IDLE_S)

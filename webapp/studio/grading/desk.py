@@ -6,11 +6,12 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from typing import Literal, TypeVar
 
 from .client import GradingError, Step
 from .verdict import Verdict
 
+T = TypeVar("T")
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
@@ -56,6 +57,11 @@ class CheckDesk:
         job = self._jobs[lesson_id] = Job()
         job.task = asyncio.create_task(self._run(job, work))
         return job
+
+    async def between(self, work: Awaitable[T]) -> T:
+        """The result of `work`, which uses the grader while no check does."""
+        async with self._turn:
+            return await work
 
     async def cancel(self, lesson_id: str) -> None:
         """Stop a check that waits or runs; returns when its processes are gone."""

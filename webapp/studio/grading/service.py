@@ -3,8 +3,8 @@ exercises.
 
     python -m studio.grading.service [--trust-learners]
 
-A line of JSON in: {"copy", "instructor", "seconds"}, and "autograded" if a copy for nbgrader's formgrader is
-wanted. Lines of JSON out: {"progress": [kind, number, count]} during the check, then one of {"report"}, {"broken":
+A line of JSON in: {"slot"} asks for the model answer of an exercise, and {"answer"} comes out. To grade:
+{"copy", "instructor", "seconds"}, and "autograded" if a copy for nbgrader's formgrader is wanted. Lines of JSON out: {"progress": [kind, number, count]} during the check, then one of {"report"}, {"broken":
 [English, Chinese]} for a notebook that cannot be graded, {"refused": [English, Chinese]} if none can be. Any other
 error ends this process, with a traceback on stderr, and `client.py` starts another. When its input closes, it ends
 with its children.
@@ -13,17 +13,24 @@ with its children.
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from . import answering
 from .formgrader import write_autograded
 from .grader import NoChecks, grade
+from .model_answer import model_answer
 from .sandbox import NoSandbox, Warm
 
 
 def answer(question: dict[str, Any], warm: Warm, say: answering.Say) -> dict[str, Any]:
-    """The result for one notebook."""
+    """The result for one notebook, or a model answer."""
+    if "slot" in question:
+        try:
+            return {"answer": asdict(model_answer(question["slot"]))}
+        except ValueError as error:
+            return {"broken": [str(error)] * 2}
     copy, instructor = Path(question["copy"]), Path(question["instructor"])
     try:
         report = grade(

@@ -55,6 +55,9 @@ class Result:
     traceback: str = ""  # the learner's own lines only
     cases: tuple[JudgedCase, ...] = ()  # those that were judged; the first wrong one is `case`
     compared: Compared | None = None  # only of a passed exercise
+    opened: float = (
+        0.0  # when its model answer was opened, if that was before the hand-in: `earned` is limited
+    )
 
     def told(self, what: Literal["title", "message", "case", "hint"], lang: str) -> str:
         """One of its texts in a language."""
@@ -141,4 +144,5 @@ def parse_result(entry: dict[str, Any]) -> Result:
         traceback=str(entry.get("traceback", "")),
         cases=tuple(JudgedCase(**case) for case in entry.get("cases", ())),
         compared=Compared(**entry["compared"]) if entry.get("compared") else None,
+        opened=float(entry.get("opened", 0.0)),
     )

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from studio.gradebook import announcements, received, terms
+from studio.gradebook import announcements, openings, received, terms
 from studio.gradebook.classroom import COURSE, Classroom, Submission
 from studio.gradebook.submissions import mark
 from studio.grading.checker import Assignment
@@ -30,6 +30,7 @@ class Board:
                 for name in self._released(known)
                 if known.get(name, terms.FREE).visible
             ],
+            "answers": asdict(openings.rule(terms.of(self.classroom, COURSE))),  # of the course
             "announcements": [asdict(one) for one in announcements.load(self.classroom)],
         }
 
@@ -63,6 +64,7 @@ class Board:
             **{"opens": its.opens, "due": its.due(learner), "extended": learner in its.extensions},
             **{"late": its.late, "percent": its.percent, "floor": its.floor, "attempts": its.attempts},
             "early": early,
+            "answers": asdict(openings.rule(its)),
             "notebooks": [self._notebook(name, path, learner, its, now) for path in paths],
         }
 

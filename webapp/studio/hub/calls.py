@@ -109,6 +109,25 @@ class Check(Call):
             self.finish({"error": error.kind, "words": [error.words("en"), error.words("zh")]})
 
 
+class ModelAnswers(Call):
+    """The model answer of the exercise in the body, if the learner may open it; that it was opened is recorded."""
+
+    @web.authenticated
+    async def post(self, name: str, notebook: str) -> None:
+        assignment = await self.open_assignment(name, notebook)
+        try:
+            slot = str(json.loads(self.request.body)["slot"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise web.HTTPError(400, "expected the exercise as JSON") from error
+        try:
+            self.finish(asdict(await self.desk.model_answer(self.user.name, assignment, slot)))
+        except LookupError as error:
+            raise web.HTTPError(404, str(error)) from error
+        except GradingError as error:
+            self.set_status(409)
+            self.finish({"error": error.kind, "words": [error.words("en"), error.words("zh")]})
+
+
 class Submissions(Call):
     """The submissions of the learner; a teacher may ask for those of another one, `?learner=`."""
 
@@ -184,6 +203,7 @@ def routes(desk: ServiceDesk) -> list[tuple[Any, ...]]:
     shared, place = {"desk": desk}, "([^/]+)/([^/]+)"
     return [
         (f"/check/{place}", Check, shared),
+        (f"/model-answers/{place}", ModelAnswers, shared),
         ("/submissions", Submissions, shared),
         (f"/submissions/{place}", HandIn, shared),
         ("/assignments", Assignments, shared),

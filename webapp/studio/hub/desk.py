@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
@@ -15,12 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from studio.compute.sql import SqlStore
-from studio.gradebook import book, feedback, outcomes, received, run
+from studio.gradebook import book, feedback, openings, outcomes, received, run, terms
 from studio.gradebook.classroom import COURSE, Classroom, Submission
 from studio.gradebook.submissions import mark, read
 from studio.grading.checker import Assignment, LocalChecker
-from studio.grading.client import Grader
+from studio.grading.client import Grader, GradingError
+from studio.grading.release import read as read_notebook
+from studio.grading.release import slots_of
 from studio.grading.verdict import Verdict
+from studio.i18n import LANGUAGES, t
+from studio.model_answers import Opened
 
 from . import receipts, roster
 from .board import Board
@@ -66,9 +71,38 @@ class ServiceDesk:
             instructor = self.classroom.instructor(*assignment)  # the version that was handed out
             folder = self.folder.course if instructor is None else instructor.parent
             async with self.lend() as grader:
-                return await LocalChecker(folder, grader).check(content, assignment, lambda step: None)
+                verdict = await LocalChecker(folder, grader).check(content, assignment, lambda step: None)
+            await asyncio.to_thread(openings.of(self.classroom, learner).checked, assignment, verdict)
+            return verdict
         finally:
             self._checking.discard(learner)
+
+    async def model_answer(self, learner: str, assignment: Assignment, slot: str) -> Opened:
+        """Opens a model answer for a learner. Raises `GradingError` that says why the learner may not, `LookupError` if the
+        notebook has no such exercise."""
+        await asyncio.to_thread(self._may_open, learner, assignment, slot)
+        async with self.lend() as grader:
+            answer = await grader.model_answer(slot)
+        opened = await asyncio.to_thread(openings.of(self.classroom, learner).open, assignment, slot, answer)
+        log.info("%s opened the answer to %s in %s/%s", learner, slot, *assignment)
+        return opened
+
+    def _may_open(self, learner: str, assignment: Assignment, slot: str) -> None:
+        instructor = self.classroom.instructor(*assignment)
+        if instructor is None or not _has(instructor, slot):
+            raise LookupError(f"no exercise {slot!r} in {'/'.join(assignment)}")
+        record = openings.of(self.classroom, learner).of(assignment)
+        if slot in record.opened:
+            return
+        rule = openings.rule(terms.of(self.classroom, assignment.name))
+        if not rule.allows(record.failed.get(slot, 0), time.time()):
+            raise _refused(rule.when, failures=rule.failures)
+        submission = Submission(learner, *assignment)
+        if submission in self.classroom.submissions():
+            # What it earns is kept, so it has to be known.
+            with book.opened(self.classroom) as gradebook:
+                if not self._told(submission, outcomes.load(gradebook, submission))["graded"]:
+                    raise _refused("waits")
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[Grader]:
@@ -171,6 +205,14 @@ class ServiceDesk:
                 await self._graders.get_nowait().close()
                 continue
             return
+
+
+def _has(instructor: Path, slot: str) -> bool:
+    return any(slot in slots_of(cell.source) for cell in read_notebook(instructor).cells)
+
+
+def _refused(why: str, **values: int) -> GradingError:
+    return GradingError("refused", *(t(f"answers.refused.{why}", lang, **values) for lang in LANGUAGES))
 
 
 def _verdict(outcome: outcomes.Outcome) -> Verdict:

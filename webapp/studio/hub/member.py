@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from studio.gradebook.feedback import Feedback, parse
 from studio.grading.checker import Assignment, Progress
 from studio.grading.client import TOTAL_LIMIT_S, GradingError
+from studio.grading.model_answer import ModelAnswer
 from studio.grading.verdict import Verdict, parse_verdict
 
 from .receipts import Receipt
@@ -83,6 +85,14 @@ class RemoteChecker:
             return parse_verdict(told["verdict"])
         except (ValueError, KeyError, TypeError) as error:
             raise GradingError("unreadable", f"the service's verdict: {error!r}") from error
+
+    async def model_answer(self, assignment: Assignment, slot: str) -> ModelAnswer:
+        body = json.dumps({"slot": slot}).encode()
+        told = await self._ask("POST", _path("model-answers", assignment), QUICK_S, body)
+        try:
+            return ModelAnswer(**told["answer"])
+        except (KeyError, TypeError) as error:
+            raise GradingError("unreadable", f"the service's model answer: {error!r}") from error
 
     async def hand_in(self, notebook: bytes, assignment: Assignment) -> Receipt:
         """Returns once the service has stored it. Raises `GradingError`."""

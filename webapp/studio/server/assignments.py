@@ -24,7 +24,7 @@ from studio.hub.receipts import Receipt
 from studio.paths import state_folder
 from studio.runtime import write_atomically
 
-from .courses import CancelCheck, Check, CoursePage, Panel
+from .courses import CancelCheck, Check, CoursePage, OpenAnswer, Panel
 from .handing_in import HandIn, receipts_of
 
 FOLDER = "assignments"  # of the learner's copies, in the workspace
@@ -235,6 +235,10 @@ class TaskCancelCheck(TaskPage, CancelCheck):
     """Stops it."""
 
 
+class TaskAnswer(TaskPage, OpenAnswer):
+    """Opens a model answer."""
+
+
 class TaskHandIn(TaskPage, HandIn):
     """Hands the learner's copy in."""
 
@@ -248,5 +252,6 @@ def routes(shared: dict[str, Any]) -> list[tuple[Any, ...]]:
         (f"{one}/panel", TaskPanel, shared),
         (f"{one}/check", TaskCheck, shared),
         (f"{one}/check/cancel", TaskCancelCheck, shared),
+        (f"{one}/answer", TaskAnswer, shared),
         (f"{one}/hand-in", TaskHandIn, shared),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,12 +19,13 @@ from studio.course import Course, KeptCopy, Lesson
 from studio.gradebook import own
 from studio.gradebook.classroom import COURSE
 from studio.grading import release
-from studio.grading.checker import Assignment, Checker
+from studio.grading.checker import Checker
 from studio.grading.client import GradingError
 from studio.grading.desk import CheckDesk
 from studio.grading.translation import language_of
 from studio.grading.verdict import Verdict
-from studio.hub.member import RemoteChecker
+from studio.hub.member import Away, RemoteChecker
+from studio.model_answers import ModelAnswers, Rule
 
 from .base import StudioPage
 
@@ -37,6 +39,7 @@ class CoursePage(StudioPage):
         desk: CheckDesk,
         checker: Checker,
         attempts: Attempts,
+        model_answers: ModelAnswers,
         handing_in: RemoteChecker | None = None,
     ) -> None:
         """`handing_in`: in a class, what takes submissions."""
@@ -45,6 +48,7 @@ class CoursePage(StudioPage):
         self.desk = desk
         self.checker = checker
         self.attempts = attempts
+        self.model_answers = model_answers
 
     def taker(self) -> RemoteChecker:
         """What takes submissions; in a personal Studio there is nothing."""
@@ -71,6 +75,18 @@ class CoursePage(StudioPage):
                     return {**one, **notebook, "now": board["now"]}
         return {**free, "now": board["now"]}
 
+    async def answering(self, assignment: str) -> dict[str, Any]:
+        """When the model answers of an assignment may be opened, and what time it is there. While the class does not answer,
+        as in a personal Studio: the class decides when one is asked for."""
+        if self.handing_in is None:
+            return {"rule": Rule(), "now": time.time()}
+        try:
+            board = await self.handing_in.board()
+        except GradingError:
+            return {"rule": Rule(), "now": 0.0}
+        its = [one["answers"] for one in board["assignments"] if one["name"] == assignment]
+        return {"rule": Rule(**(its[0] if its else board["answers"])), "now": board["now"]}
+
     def find(self, lesson_id: str) -> Lesson:
         lesson = self.lesson_or_none(lesson_id)
         if lesson is None:
@@ -88,6 +104,7 @@ class CoursePage(StudioPage):
             "check": self.desk.job(lesson.id),
             "last": history.last,
             "best": history.best,
+            "answers": self.model_answers.of(lesson.checked_as),
             "in_class": self.handing_in is not None,
         }
 
@@ -123,6 +140,7 @@ class Courses(CoursePage):
             no_sandbox=await self.checker.ready(),
             in_class=self.handing_in is not None,
             standings=standings,
+            **await self.answering(COURSE),
             **progress(standings),
         )
 
@@ -241,7 +259,8 @@ class Check(CoursePage):
         job = self.desk.job(lesson.id)
         assert job is not None  # the check uses the Studio
         content = await asyncio.to_thread(lesson.copy.read_bytes)
-        verdict = await self.checker.check(content, Assignment(lesson.assignment, lesson.notebook), job.moved)
+        verdict = await self.checker.check(content, lesson.checked_as, job.moved)
+        await asyncio.to_thread(self.model_answers.checked, lesson.checked_as, verdict)
         attempt = await asyncio.to_thread(self.attempts.add, lesson.id, replace(verdict, programs={}))
         await asyncio.to_thread(engine.keep, self.course.workspace, lesson.id, verdict)
         if self.handing_in is not None:
@@ -265,7 +284,8 @@ class Check(CoursePage):
         job = self.desk.job(lesson_id)
         if job is not None and job.error is not None:
             self.log.warning("check of %s: %s", lesson_id, job.error)
-        self.show("course_card.html", **await asyncio.to_thread(self.standing, lesson))
+        standing = await asyncio.to_thread(self.standing, lesson)
+        self.show("course_card.html", **standing, **await self.answering(lesson.assignment))
 
 
 class Panel(CoursePage):
@@ -279,11 +299,34 @@ class Panel(CoursePage):
             self.finish()
             return
         standing = await asyncio.to_thread(self.standing, lesson)
-        self.show("lesson_panel.html", **standing, task=await self.terms_of(lesson), moments=moments)
+        task, answering = await self.terms_of(lesson), await self.answering(lesson.assignment)
+        self.show("lesson_panel.html", **standing, **answering, task=task, moments=moments)
 
 
 class CancelCheck(CoursePage):
     @web.authenticated
     async def post(self, lesson_id: str) -> None:
         await self.desk.cancel(self.find(lesson_id).id)
+        self.back_to(lesson_id)
+
+
+class OpenAnswer(CoursePage):
+    """Opens the model answer of one exercise, `slot`; this is recorded, in a class by the class too."""
+
+    @web.authenticated
+    async def post(self, lesson_id: str) -> None:
+        lesson, slot = self.find(lesson_id), self.get_body_argument("slot")
+        if slot not in lesson.slots:
+            raise web.HTTPError(404, f"no exercise {slot!r} in {lesson_id}")
+        record = await asyncio.to_thread(self.model_answers.of, lesson.checked_as)
+        free = slot in record.opened or Rule().allows(record.failed.get(slot, 0), time.time())
+        if self.handing_in is None and not free:
+            raise web.HTTPError(409, f"the model answer of {slot} cannot be opened yet")
+        try:
+            answer = await self.desk.between(self.checker.model_answer(lesson.checked_as, slot))
+        except GradingError as error:
+            self.set_status(503 if isinstance(error, Away) else 409)
+            self.show("handing_refused.html", refusal=error.words(self.language))
+            return
+        await asyncio.to_thread(self.model_answers.open, lesson.checked_as, slot, answer)
         self.back_to(lesson_id)

@@ -8,9 +8,10 @@ from typing import Any
 from tornado import web
 
 from studio import moments
-from studio.gradebook import announcements, lateness, terms
+from studio.gradebook import announcements, lateness, openings, terms, titles
 from studio.gradebook.classroom import Classroom, composed
 from studio.gradebook.terms import DAY_S, Terms
+from studio.grading.release import check_id
 
 from .grading_base import GradingPage
 
@@ -18,10 +19,13 @@ from .grading_base import GradingPage
 def around(room: Classroom, assignment: str) -> dict[str, Any]:
     """What the cards of terms and announcements show."""
     its = terms.of(room, assignment) if assignment else terms.FREE
+    opened = openings.of_assignment(room, assignment) if assignment else []
+    named = {one.notebook: titles.titles(room, assignment, one.notebook) for one in opened}
     released = bool(assignment) and any(room.folder("release", assignment).glob("*.ipynb"))
     return {
         **{"terms": its, "moments": moments, "zone": moments.zone(its.deadline or time.time())},
         **{"news": announcements.load(room), "day_s": DAY_S, "released": released},
+        "opened": [(one, named[one.notebook].get(check_id(one.slot))) for one in opened],
     }
 
 
@@ -48,21 +52,29 @@ class TermsPage(GradingPage):
         except ValueError:
             raise ValueError(f"{field}: expected a number, got {text!r}") from None
 
+    def whole(self, field: str, otherwise: int) -> int:
+        """`otherwise` if the form has no such field."""
+        if self.get_body_argument(field, None) is None:
+            return otherwise
+        number = self.number(field)
+        if not number.is_integer():
+            raise ValueError(f"{field}: expected a whole number, got {number:g}")
+        return int(number)
+
 
 class SetTerms(TermsPage):
     """When it opens and is due, what being late costs, how often one may hand in."""
 
     def read(self, its: Terms) -> Terms:
-        attempts = self.number("attempts")
-        if not attempts.is_integer():
-            raise ValueError(f"attempts: expected a whole number, got {attempts:g}")
         return Terms(
             opens=moments.parse(self.get_body_argument("opens", "")),
             deadline=moments.parse(self.get_body_argument("deadline", "")),
             late=self.get_body_argument("late", its.late),  # type: ignore[arg-type]  # Terms checks it
             percent=self.number("percent"),
             floor=self.number("floor"),
-            attempts=int(attempts),
+            attempts=self.whole("attempts", its.attempts),
+            answers=self.get_body_argument("answers", its.answers),  # type: ignore[arg-type]  # Terms checks it
+            failures=self.whole("failures", its.failures),
             visible=its.visible,
             extensions=its.extensions,
         )

@@ -19,6 +19,7 @@ from studio.data.shelf import Shelf
 from studio.grading.checker import LocalChecker
 from studio.grading.desk import CheckDesk
 from studio.hub.member import RemoteChecker, membership
+from studio.model_answers import ModelAnswers
 from studio.paths import NOTEBOOKS, PAGES, STATIC, state_folder
 from studio.uploads.places import Uploads
 
@@ -63,6 +64,7 @@ def add_routes(server: Any) -> None:
         "checker": remote or LocalChecker(NOTEBOOKS),
         "handing_in": remote,
         "attempts": Attempts(state_folder(home_folder) / "attempts"),
+        "model_answers": ModelAnswers(state_folder(home_folder) / "model-answers"),
     }
     app.settings["studio_member"] = member is not None
     app.settings["studio_pages"] = pages.PageShelf(PAGES)
@@ -95,6 +97,7 @@ def add_routes(server: Any) -> None:
         (f"/courses/{_LESSON}/panel", courses.Panel, shared),
         (f"/courses/{_LESSON}/check", courses.Check, shared),
         (f"/courses/{_LESSON}/check/cancel", courses.CancelCheck, shared),
+        (f"/courses/{_LESSON}/answer", courses.OpenAnswer, shared),
         ("/datasets", datasets.Overview, data),
         ("/datasets/(?P<live>live)", datasets.Overview, data),
         (r"/datasets/(?P<name>[a-z0-9_]+)", datasets.DataSet, data),

@@ -262,7 +262,11 @@ class Lessons {
     const form = event.target;
     if (form.matches("[data-check]")) return this.check();
     if (form.matches("[data-hand]")) return this.handIn();
-    await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
+    const reply = await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
+    if (reply.status >= 400) {  // a refusal, in words
+      const words = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector(".sp-notice");
+      this.said.replaceChildren(words ?? reply.statusText);
+    }
     this.refresh();
   }
 
