@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,19 @@ def test_a_spoiled_file_is_kept_aside(tmp_path: Path, caplog: pytest.LogCaptureF
     [kept] = tmp_path.glob("*.json")
     assert kept.read_text() == text and kept.name in caplog.text
     assert Attempts(tmp_path).add("01_x", verdict(0)).number == 1
+
+
+def test_attempts_at_exercises_that_moved_to_another_notebook_move_too(tmp_path: Path) -> None:
+    attempts = Attempts(tmp_path)
+    stays, moves = "kernels.sparse.grouped", "sparse.operators.spmm"
+    for earned in (0, 4):
+        (one,) = verdict(earned).exercises
+        attempts.add("05_sparse", Verdict((replace(one, id=stays), replace(one, id=moves))))
+    for _ in range(2):  # the second time there is nothing to do
+        attempts.settle()
+        old, new = attempts.history("05_sparse"), attempts.history("05b_sparse_training")
+        for history, slot in ((old, stays), (new, moves)):
+            assert [[e.id for e in one.verdict.exercises] for one in history.attempts] == [[slot], [slot]]
+            assert history.best is not None and (history.best.number, history.best.verdict.earned) == (2, 4)
+        assert old.last is not None and new.last is None  # there is no copy of the new notebook
+    assert attempts.add("05b_sparse_training", verdict(4)).number == 3

@@ -256,3 +256,27 @@ def test_going_back_to_a_former_copy_loses_nothing(course: Course) -> None:
     asyncio.run(course.restore(lesson, lesson.kept()[0]))
     assert lesson.copy.read_text() == "three"
     assert not list(lesson.copy.parent.glob(".*"))
+
+
+def test_answers_to_exercises_that_moved_come_along(tmp_path: Path) -> None:
+    def written(path: Path, cells: dict[str, str]) -> None:
+        told = notebook(title="T")
+        told["cells"] = [
+            {**told["cells"][1], "id": f"c{at}", "source": f'@learn.exercise("{slot}")\ndef f():\n    {body}'}
+            for at, (slot, body) in enumerate(cells.items())
+        ]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(told))
+
+    home, moved, stays = tmp_path / "home", "sparse.operators.spmm", "kernels.sparse.grouped"
+    solution = "### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"
+    written(tmp_path / "course" / "05_sparse.ipynb", {stays: solution})
+    written(tmp_path / "course" / "05b_sparse_training.ipynb", {moved: solution})
+    written(home / "notebooks" / "05_sparse.ipynb", {stays: "return 'stays'", moved: "return 'mine'"})
+    course = Course(tmp_path / "course", home)
+    lesson = course.lesson("05b_sparse_training")
+    assert lesson is not None
+    copy = asyncio.run(course.open_copy(lesson)).read_text()
+    assert "return 'mine'" in copy and "'stays'" not in copy
+    fresh = asyncio.run(course.start_again(lesson)).read_text()
+    assert "return 'mine'" not in fresh and "NotImplementedError" in fresh

@@ -21,7 +21,7 @@ SHOWN = {
     "01_tensors_and_the_tape": "broadcast_back",
     "02_training": "adam_averages",
     "05_sparse": "counting_sort",
-    "06_embeddings": "lru_queue",
+    "06b_embeddings_training": "lru_queue",
 }
 
 

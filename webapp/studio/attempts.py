@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from .course import keep_under_dated_name
 from .grading.verdict import StoppedCell, Verdict, parse_result
+from .moved import moves
 from .runtime import write_atomically
 
 KEPT = 30  # attempts of one notebook; older ones are dropped, the numbering continues
@@ -87,6 +88,20 @@ class Attempts:
             if before.last is not None:
                 self._write(lesson_id, before.attempts, set_aside=True)
 
+    def settle(self) -> None:
+        """Attempts at exercises that are in another notebook of the course now move there. No-op if there are none."""
+        for (old, new), slots in moves().items():
+            if not self._path(old).exists() or self._path(new).exists():
+                continue
+            with self._alone(old), self._alone(new):
+                before = self.history(old)
+                moved = [_with(one, slots) for one in before.attempts]
+                moved = [one for one in moved if one.verdict.exercises]
+                if moved:  # of a copy that does not exist yet
+                    self._write(new, moved, set_aside=True)
+                    left = [_with(one, slots, False) for one in before.attempts]
+                    self._write(old, left, before.set_aside)
+
     def _alone(self, lesson_id: str) -> FileLock:
         """Lock a history for one writer, in this Studio or another one, so that no update is lost."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -99,6 +114,12 @@ class Attempts:
 
     def _path(self, lesson_id: str) -> Path:
         return self.folder / f"{_file(lesson_id)}.json"
+
+
+def _with(attempt: Attempt, slots: frozenset[str], inside: bool = True) -> Attempt:
+    """The attempt with those of its exercises that are in `slots`, or with the others."""
+    exercises = tuple(one for one in attempt.verdict.exercises if (one.id in slots) == inside)
+    return replace(attempt, verdict=replace(attempt.verdict, exercises=exercises))
 
 
 def _file(lesson_id: str) -> str:

@@ -19,6 +19,7 @@ from .gradebook.classroom import COURSE
 from .grading import release, translation
 from .grading.checker import Assignment
 from .i18n import LANGUAGES
+from .moved import MOVED
 
 _DATED = re.compile(
     r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.(\d\d)( \(\d+\))?"
@@ -200,7 +201,7 @@ class Course:
         """The learner's copy, made now in `lang` if there is none. An existing one is never touched."""
         async with self._making.setdefault(lesson.id, asyncio.Lock()):
             if not lesson.copy.exists():
-                await self._make(lesson, _handed_out(lesson, lang), keep=False)
+                await self._make(lesson, partial(_with_former_answers, lesson, lang), keep=False)
         return lesson.copy
 
     async def translate(self, lesson: Lesson, lang: str) -> Path:
@@ -260,6 +261,21 @@ def _write_copy(made: Callable[[], Any], source: Path, target: Path) -> None:
 
 def _handed_out(lesson: Lesson, lang: str) -> Callable[[], Any]:
     return lambda: lesson.handed_out(lang)
+
+
+def _with_former_answers(lesson: Lesson, lang: str) -> Any:
+    """As it is handed out, with the learner's answers to exercises that were in another notebook before."""
+    made = lesson.handed_out(lang)
+    former = {MOVED[slot][0] for slot in lesson.slots if MOVED.get(slot, ("", ""))[1] == lesson.id}
+    for name in sorted(former):
+        try:
+            mine = release.read(lesson.copy.with_name(f"{name}.ipynb"))
+        except (OSError, ValueError):  # there is no copy, or none that can be read
+            continue
+        answers = {slot: cell.source for cell in mine.cells if (slot := release.slot_of(cell.source))}
+        for cell in made.cells:
+            cell.source = answers.get(release.slot_of(cell.source) or "", cell.source)
+    return made
 
 
 def _in_other_language(lesson: Lesson, lang: str) -> Any:

@@ -1,7 +1,7 @@
 """User-item interactions: MovieLens' ratings by name, synthetic logs, and train/test splits of a log.
 
 A log is `Ratings`: one row per interaction, users and items numbered from 0. `histories` gives a user's
-earlier items. Used in notebook 06 and on the Studio's page "Embeddings".
+earlier items. Used in notebooks 06 and 06b, and on the Studio's page "Embeddings".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shapes as sparse voxels: real CAD models, real meshes, and shapes made by a program, which need no file.
 
 Axes of a grid are x, y, z with z up. A part label belongs to an entry: in the order of
-`np.nonzero(grid)`, which is the order of a sparse tensor's entries. Used in notebook 05 and on the Studio's
+`np.nonzero(grid)`, which is the order of a sparse tensor's entries. Used in notebook 05b and on the Studio's
 page "Sparse".
 """
 

@@ -4,7 +4,7 @@ Submanifold convolutions keep the pattern of entries (Graham, Engelcke and van d
 Segmentation with Submanifold Sparse Convolutional Networks"); strided convolutions halve the grid and store
 their rulebook under a key, which inverse convolutions use to restore the pattern (Yan, Mao and Li 2018,
 "SECOND"). The U-Net is that of Choy, Gwak and Savarese 2019, "4D Spatio-Temporal ConvNets: Minkowski
-Convolutional Neural Networks". Used in notebook 05 and on the Studio's page "Sparse".
+Convolutional Neural Networks". Used in notebook 05b and on the Studio's page "Sparse".
 """
 
 from collections.abc import Callable, Iterator

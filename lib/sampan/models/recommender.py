@@ -3,7 +3,7 @@
 Retrieval finds the items nearest to the user's vector (this file); a ranking network then orders them
 (recommender_ranking.py). Both stages: Covington, Adams and Sargin 2016, "Deep Neural Networks for YouTube
 Recommendations". Towers and loss: Yi et al. 2019, "Sampling-Bias-Corrected Neural Modeling for Large Corpus
-Item Recommendations". Used in notebook 06 and on
+Item Recommendations". Used in notebooks 06 and 06b, and on
 the Studio's page "Embeddings".
 """
 

@@ -113,7 +113,7 @@ def neighbours(places: Array, offsets: np.ndarray, shape: Ints) -> Array:
     """[offsets, entries], int32: the number of the entry at place + offset, in the same sample, or -1.
 
     places: [4, entries], batch and three axes, each place once, in any order. offsets: [offsets, 3]. shape:
-    of the grid, batch first. Notebook 05 has it written.
+    of the grid, batch first. Notebook 05b has it written.
     """
     batch, *sizes = shape
     for axis, length in enumerate(shape):

@@ -80,7 +80,7 @@ def test_a_workspace_comes_back_without_its_secrets(home: Path, tmp_path: Path) 
     restored, migrated = restore(file, tmp_path / "new")
     assert restored == told and migrated == [".studio/compute.sqlite3"]
     found = content(tmp_path / "new")
-    assert found.pop(".studio/format") == b"1\n"
+    assert found.pop(".studio/format") == f"{states.FORMAT}\n".encode()
     assert set(found) == {
         *("notebooks/01.ipynb", "notes/读.txt", "requirements.lock", "datasets/a/0123456789ab/card.json"),
         *(".studio/attempts/00.json", ".studio/receipts/00 2026.json", ".studio/compute.sqlite3"),

@@ -17,7 +17,7 @@ from studio.runtime import write_atomically
 
 Copied = Literal["files", "database", "never", "with keys"]
 # The form of the folders and files; a change of it needs a migration here. Databases have revisions of their own.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,15 @@ STATES = (
 )
 
 
+def _attempts(state: Path) -> None:
+    """2: exercises of the course are in other notebooks than before."""
+    from studio.attempts import Attempts
+
+    Attempts(state / "attempts").settle()
+
+
 def settle(state: Path) -> None:
-    """Marks a state folder with today's format, for later versions. ValueError if a newer Sampan has used it."""
+    """Brings a state folder to today's format and marks it. ValueError if a newer Sampan has used it."""
     mark = state / "format"
     text = mark.read_text().strip() if mark.exists() else "0"
     if not text.isdecimal() or int(text) > FORMAT:
@@ -102,6 +109,7 @@ def settle(state: Path) -> None:
             "give SAMPAN_HOME another folder"
         )
     if int(text) < FORMAT:
+        _attempts(state)
         write_atomically(mark, f"{FORMAT}\n".encode())
 
 

@@ -23,7 +23,7 @@ from filelock import FileLock
 from studio.environment import clean_environment
 from studio.grading.release import check_id
 
-from . import feedback, lateness, outcomes  # noqa: F401  `feedback` declares a table
+from . import feedback, lateness, moved, outcomes  # noqa: F401  `feedback` declares a table
 from .classroom import Classroom, Submission
 from .outcomes import Outcome
 from .terms import FREE, Terms
@@ -75,7 +75,7 @@ def writing(classroom: Classroom) -> Iterator[None]:
 
 
 def prepare(classroom: Classroom) -> None:
-    """nbgrader's tables and their version, and our own tables. Where nbgrader's are missing, `Gradebook` itself starts the
+    """nbgrader's tables and their version, our own tables, and exercises of the course that have moved. Where nbgrader's are missing, `Gradebook` itself starts the
     program `alembic` to ask for the version: seconds, and an error where it is not on the PATH."""
     from alembic.script import ScriptDirectory
     from nbgrader import dbutil
@@ -92,6 +92,7 @@ def prepare(classroom: Classroom) -> None:
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
                 connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": newest})
             outcomes.OURS.create_all(connection)
+            moved.settle(connection, classroom)
             versioned = not tables or "alembic_version" in tables
             ours = (
                 connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

@@ -1,4 +1,4 @@
-"""How notebook 06's functions are called: on small tables of their own, and through the library's embeddings.
+"""How the functions of notebooks 06 and 06b are called: on small tables of their own, and through the library's embeddings.
 
 As in `drivers.py`: they run where the learner's code runs and know no right answers.
 """

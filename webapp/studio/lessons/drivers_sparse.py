@@ -1,4 +1,4 @@
-"""How notebook 05's functions are called: on the arrays that the kernels know, and through the library's sparse tensors.
+"""How the functions of notebooks 05 and 05b are called: on the arrays that the kernels know, and through the library's sparse tensors.
 
 As in `drivers.py`: they run where the learner's code runs and know no right answers.
 """

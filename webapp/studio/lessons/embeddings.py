@@ -1,4 +1,4 @@
-"""Notebook 06: a table's look-up and its gradient, coalesced ids, Adagrad on few rows, a cache of rows."""
+"""Notebooks 06 and 06b: a table's look-up and its gradient, coalesced ids, Adagrad on few rows, a cache of rows."""
 
 from __future__ import annotations
 
@@ -289,6 +289,32 @@ LESSONS = (
 
 
 PREDICTIONS = (
+    Prediction(
+        name="embeddings.squares",
+        question=("An id occurs three times in a batch, with the gradients 1, 2 and 3. By how much is the square of their sum larger than the sum of "
+        "their squares?", "一个编号在一批里出现三次，梯度分别是 1、2、3。它们的和的平方比平方的和大多少？"),
+        answer=22,
+        why=("36 against 14. Adagrad squares the gradient of a row, so occurrences that are not added up first give another step.",
+        "36 与 14 之差。Adagrad 要对一行的梯度求平方，所以不先相加，走出的一步就不同。"),
+    ),
+    Prediction(
+        name="embeddings.step",
+        question=("Adagrad with a learning rate of 0.1 and a tiny epsilon. A weight gets the gradient 5 in its first step and again in its second. "
+        "How far does it move in the second?", "Adagrad，学习率 0.1，epsilon 极小。一个权重在第一步和第二步的梯度都是 5。第二步它走多远？"),
+        answer=0.1 / math.sqrt(2),
+        why=("h is 25 and then 50: 0.1 * 5 / sqrt(50). The size of the gradient cancels out, only how often it comes matters.",
+        "h 先是 25，然后是 50：0.1 * 5 / sqrt(50)。梯度的大小被约去，只与它来过几次有关。"),
+        tolerance=0.02,
+    ),
+    Prediction(
+        name="embeddings.hits",
+        question=("A cache of two rows evicts the least recently used one. Rows 1, 2, 1, 3, 2, 1 are looked up. How many hits?",
+        "一个两行的缓存，淘汰最久未用的行。依次查找行 1、2、1、3、2、1。命中多少次？"),
+        answer=1,
+        unit=(" hits", " 次命中"),
+        why=("Only the second look-up of row 1. Row 3 then evicts row 2, row 2 evicts row 1, and row 1 evicts row 3.",
+        "只有第二次查找行 1 命中。之后行 3 淘汰行 2，行 2 淘汰行 1，行 1 淘汰行 3。"),
+    ),
     Prediction(
         name="embeddings.bytes",
         question=("A table of ten million rows, 64 numbers of float32 each. A batch has 4,096 ids. How many bytes does the dense gradient take?", "一张表有一千万行，每行 64 个 float32。一批有 4,096 个编号。" "稠密梯度占多少字节？"),

@@ -1,4 +1,4 @@
-"""Notebook 05: compressed rows, their product and its gradients, and the rulebook of a submanifold convolution."""
+"""Notebooks 05 and 05b: compressed rows, their product and its gradients, and the rulebook of a submanifold convolution."""
 
 from __future__ import annotations
 
@@ -276,6 +276,45 @@ LESSONS = (
 
 
 PREDICTIONS = (
+    Prediction(
+        name="sparse.starts",
+        question=(
+            "A matrix has rows with 3, 0, 2, 0 and 4 entries. What is crows[4]?",
+            "一个矩阵的各行分别有 3、0、2、0、4 个元素。crows[4] 是多少？",
+        ),
+        answer=5,
+        why=(
+            "Row 4 starts after the entries of rows 0 to 3: 3 + 0 + 2 + 0. Row 3 is empty and starts there too.",
+            "第 4 行在第 0 到 3 行的元素之后开始：3 + 0 + 2 + 0。第 3 行是空行，起点也在这里。",
+        ),
+    ),
+    Prediction(
+        name="sparse.gradient",
+        question=(
+            "A matrix of 10,000 x 10,000 with 50,000 entries is multiplied by a dense one of 64 columns. How many numbers does the "
+            "gradient of the sparse matrix hold?",
+            "一个 10,000 x 10,000 的矩阵有 50,000 个元素，乘以一个 64 列的稠密矩阵。这个稀疏矩阵的梯度有多少个数？",
+        ),
+        answer=50_000,
+        unit=(" numbers", " 个数"),
+        why=(
+            "One for each entry: the gradient has the pattern of the matrix, however many columns the other factor has.",
+            "每个元素一个：梯度与矩阵的结构相同，与另一个因子有多少列无关。",
+        ),
+    ),
+    Prediction(
+        name="sparse.grown",
+        question=(
+            "A straight line of 100 voxels, and an ordinary convolution with kernel 3 x 3 x 3. How many places does its output have?",
+            "一条 100 个体素的直线，做普通的 3 x 3 x 3 卷积。它的输出有多少个位置？",
+        ),
+        answer=102 * 3 * 3,
+        unit=(" places", " 个位置"),
+        why=(
+            "The line grows by one voxel at both ends and to all sides: 102 x 3 x 3. A submanifold convolution has 100.",
+            "直线在两端各长出一个体素，四周也各长出一个：102 x 3 x 3。子流形卷积只有 100 个。",
+        ),
+    ),
     Prediction(
         name="sparse.bytes",
         question=(
