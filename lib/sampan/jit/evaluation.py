@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..engine import tape
+from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from .code import Branch, forward_source, read_by
 from .passes import PASSES, Rewriting, optimized
@@ -113,6 +114,33 @@ class Evaluation:
         branch = Branch(rewriting.calls, outputs=outputs, number=0)
         source = forward_source(branch, inputs, 0, len(frozen))
         self._function, self.code = source.compiled("evaluation"), "\n".join(source.lines)
+
+
+class Branches:
+    """Programs that join at their guards, over Tensors from outside, without gradients."""
+
+    def __init__(
+        self, programs: Sequence[Program], tensors: Sequence[Tensor], constants: Sequence[torch.Tensor]
+    ) -> None:
+        self.programs, self.tensors, self.constants = list(programs), list(tensors), list(constants)
+        self.results = [
+            [ref for ref in dict.fromkeys(refs(program.result)) if ref.kind in ("v", "k")]
+            for program in programs
+        ]
+        root = Branch()
+        for number, program in enumerate(programs):
+            if not root.add(program, number, tuple(self.results[number])):
+                raise InvalidArgument(f"program {number} does not join the others at a guard")
+        self._root = root.pruned()[0]
+        self._function: Callable[..., Any] | None = None
+
+    def __call__(self, given: Sequence[torch.Tensor]) -> tuple[Program, list[Ref], Sequence[torch.Tensor]]:
+        """The Program whose way the inputs took, the Refs that it returns, and their buffers."""
+        if self._function is None:
+            counts = len(given), len(self.tensors), len(self.constants)
+            self._function = forward_source(self._root, *counts).compiled("branches")
+        number, found, _ = self._function(*given, *(t.data for t in self.tensors), *self.constants)
+        return self.programs[number], self.results[number], found
 
 
 def _stamp(buffer: torch.Tensor) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import get_ident
@@ -85,12 +85,17 @@ class Outside:
 class Recorder(TorchFunctionMode):
     """Records the calls of this thread into `program`.
 
+    outcomes: what the first truth values that leave the graph shall be, whatever they are: so a run goes where
+    its inputs do not lead.
     refused: why the Program does not stand for the function, and the line; empty where it does.
     complex: whether there is a complex value.
     """
 
-    def __init__(self, inputs: list[Tensor], outside: Outside, owners: dict[int, Tensor]) -> None:
+    def __init__(
+        self, inputs: list[Tensor], outside: Outside, owners: dict[int, Tensor], outcomes: Sequence[bool] = ()
+    ) -> None:
         super().__init__()
+        self._outcomes = list(outcomes)
         self.program, self.outside, self.owners = Program(), outside, owners
         self.refused: list[str] = []
         self._refs: dict[int, Ref] = {}
@@ -143,7 +148,7 @@ class Recorder(TorchFunctionMode):
                 self.program.steps.remove(call)
         else:
             self.program.steps.remove(call)
-            self._leaves(function, name, given, named, result)
+            result = self._leaves(function, name, given, named, result)
         return result
 
     def _run(self, call: Call, args: Any, settings: dict[str, Any]) -> Any:
@@ -165,13 +170,16 @@ class Recorder(TorchFunctionMode):
             self._depth -= 1
         return result
 
-    def _leaves(self, function: Any, name: str, args: Any, settings: Any, result: Any) -> None:
-        """A value leaves the graph: what follows depends on it."""
+    def _leaves(self, function: Any, name: str, args: Any, settings: Any, result: Any) -> Any:
+        """A value leaves the graph: what follows depends on it. What the caller gets for it."""
+        if isinstance(result, bool) and self._outcomes:
+            result = self._outcomes.pop(0)
         if settings:
             self.refuse(f"{name} with {', '.join(settings)}")
         elif isinstance(result, (np.ndarray, np.generic)) and (line := _inside_library()):
             self.refuse("the library computes with NumPy here", line)
         self.program.steps.append(Guard(function, name, args, outcome(result), calling_line()))
+        return result
 
     # --- names of values ---
 

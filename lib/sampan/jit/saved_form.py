@@ -15,7 +15,7 @@ from ..dtype import as_dtype, name_of
 from ..engine.errors import InvalidArgument
 from ..engine.operator import operators
 from .code import read_by
-from .program import Call, Program, Ref, refs
+from .program import Call, Guard, Program, Ref, refs
 from .symbolic import Axis, Length
 
 # Functions of torch outside operators that a file may name. They compute from what they are given alone.
@@ -145,9 +145,13 @@ _FORMS: dict[str, Any] = {
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
-    """A Program without guards."""
+    """A Program; of its guards those of truth values."""
     steps = []
-    for step in program.calls:
+    for step in program.steps:
+        if isinstance(step, Guard):
+            entry = {"truth": encoded(step.args[0]), "outcome": step.outcome}
+            steps.append({**entry, "line": step.line})
+            continue
         entry = {"call": name_of_call(step), "args": encoded(list(step.args)), "result": encoded(step.result)}
         entry |= {"settings": encoded(step.settings)["dict"]} if step.settings else {}
         entry |= {"writes": [encoded(ref) for ref in step.writes]} if step.writes else {}
@@ -161,6 +165,11 @@ def program_from_json(content: dict[str, Any]) -> Program:
     steps: list[Any] = []
     made: set[Ref] = set()
     for number, entry in enumerate(content["steps"]):
+        if "truth" in entry:
+            line, value = str(entry.get("line", "")), decoded(entry["truth"])
+            steps.append(Guard(truth, "bool", (value,), bool(entry["outcome"]), line))
+            _check_order(steps[-1], made, number)
+            continue
         name = entry["call"]
         operator, function = operators.get(name), FUNCTIONS.get(name)
         body = function if operator is None else operator.body
@@ -183,9 +192,16 @@ def program_from_json(content: dict[str, Any]) -> Program:
     return Program(steps, decoded(content["result"]))
 
 
-def _check_order(call: Call, made: set[Ref], number: int) -> None:
+def truth(buffer: torch.Tensor) -> bool:
+    """What a guard of a file reads: whether the one value of a buffer is true."""
+    return bool(buffer)
+
+
+def _check_order(call: Call | Guard, made: set[Ref], number: int) -> None:
     """Refuse a call that reads a value which no earlier call has made."""
-    missing = [ref for ref in read_by(call) if ref.kind == "v" and ref not in made]
+    read = refs(call.args) if isinstance(call, Guard) else read_by(call)
+    missing = [ref for ref in read if ref.kind == "v" and ref not in made]
     if missing:
         raise InvalidArgument(f"step {number}: {call.name} reads {missing[0]!r} before it is made")
-    made.update(refs(call.result))
+    if isinstance(call, Call):
+        made.update(refs(call.result))

@@ -49,6 +49,7 @@ _HEAD = "sampan program"
 _BATCHES = (2, 3, 5)
 _OTHERS = ((32, 48, 64), (224, 256, 320))
 _TOLERANCE = 1e-5
+_PATHS = 16  # ways through a function that a file may hold
 
 
 class Refused(InvalidArgument):
@@ -163,15 +164,39 @@ def _recorded(function: Callable[..., Any], input_spec: Any, outside: Outside) -
         for groups in _groupings(axes):
             sizes = _sizes(groups, lengths)
             try:
-                runs = [_run(function, takes, specs, size, outside) for size in sizes]
-                program = generalized(runs, sizes, [group[0] for group in groups]) if axes else runs[0]
-                return Loaded(program, takes, specs, [group for group in groups if len(group) > 1])
+                program, *others = _paths(
+                    partial(_run, function, takes, specs, outside=outside), sizes, groups
+                )
+                return Loaded(program, takes, specs, [group for group in groups if len(group) > 1], others)
             except Refused:
                 raise
             except InvalidArgument as error:  # the sizes do not fit to one another, or are too small
                 failure = failure or error
     assert failure is not None
     raise failure
+
+
+def _paths(
+    run: Callable[..., Program], sizes: Sequence[Sizes], groups: Sequence[list[Axis]]
+) -> list[Program]:
+    """A Program for each way through the function: both outcomes of every truth value that Python reads."""
+    found: list[Program] = []
+    left: list[list[bool]] = [[]]
+    while left:
+        outcomes = left.pop()
+        first = run(sizes[0], outcomes)
+        seen: list[Any] = [guard.outcome for guard in first.guards]
+        runs = [first, *(run(size, seen) for size in sizes[1:])]
+        program = generalized(runs, sizes, [group[0] for group in groups]) if groups else first
+        left += [[*seen[:i], not seen[i]] for i in range(len(outcomes), len(seen))]
+        found.append(program)
+        if len(found) + len(left) > _PATHS:
+            guard = program.guards[-1]
+            raise Refused(
+                f"{guard.line}: more than {_PATHS} ways through the function, by {guard.name.strip('_')}() of a "
+                "Tensor; write a loop with paddle.static.nn.while_loop"
+            )
+    return found
 
 
 def _groupings(axes: Sequence[Axis]) -> list[list[list[Axis]]]:
@@ -260,20 +285,26 @@ def _called(function: Callable[..., Any], takes: Any, tensors: Sequence[Tensor])
 
 
 def _run(
-    function: Callable[..., Any], takes: Any, specs: Sequence[InputSpec], sizes: Sizes, outside: Outside
+    function: Callable[..., Any],
+    takes: Any,
+    specs: Sequence[InputSpec],
+    sizes: Sizes,
+    outcomes: Sequence[bool],
+    outside: Outside,
 ) -> Program:
-    """One recorded run with random inputs."""
+    """One recorded run with random inputs. outcomes: of the first truth values that Python reads."""
     tensors = _samples(specs, sizes, 0)
-    recorder = Recorder(tensors, outside, {id(t.data): t for t in _owned(function)})
+    recorder = Recorder(tensors, outside, {id(t.data): t for t in _owned(function)}, outcomes)
     with recorder.watching():
         result = _called(function, takes, tensors)
     if recorder.refused:
         raise Refused(f"{recorder.refused[0]}")
-    if recorder.program.guards:
-        guard = recorder.program.guards[0]
+    number = next((g for g in recorder.program.guards if not isinstance(g.outcome, bool)), None)
+    if number is not None:
+        guard = number
         raise Refused(
-            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; write it with "
-            "paddle.static.nn.cond or while_loop, or with paddle.where"
+            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; keep it a Tensor, "
+            "or write a loop with paddle.static.nn.while_loop"
         )
     if any(ref.kind == "x" for call in recorder.program.calls for ref in call.writes):
         raise Refused("it writes into an argument")
@@ -284,9 +315,10 @@ def _run(
         return recorder.known(leaf.data) or outside.ref(leaf.data, leaf)
 
     recorder.program.result = mapped(result, output)
-    branch = Branch()
-    branch.add(recorder.program, 0, tuple(refs(recorder.program.result)))
-    recorder.program.steps = list(branch.pruned()[0].calls)
+    if not recorder.program.guards:  # what other ways need is not known yet
+        branch = Branch()
+        branch.add(recorder.program, 0, tuple(refs(recorder.program.result)))
+        recorder.program.steps = list(branch.pruned()[0].calls)
     return recorder.program
 
 
@@ -327,7 +359,7 @@ def _content(functions: dict[str, Loaded], names: list[str], outside: Outside) -
                 ],
                 "takes": {key: encoded(value) for key, value in made.takes.items()},
                 "tied": made.tied,
-                **program_to_json(made.program),
+                "programs": [program_to_json(program) for program in (made.program, *made.others)],
             }
             for name, made in functions.items()
         },
@@ -357,17 +389,18 @@ def _loaded(
     for name, entry in content["functions"].items():
         specs = [InputSpec(i["shape"], i["dtype"], i["name"]) for i in entry["inputs"]]
         takes = {key: decoded(value) for key, value in entry["takes"].items()}
-        program = program_from_json(entry)
-        _check_refs(program, len(specs), len(outside), len(buffers))
+        program, *others = [program_from_json(form) for form in entry["programs"]]
+        for each in (program, *others):
+            _check_refs(each, len(specs), len(outside), len(buffers))
         tied = [[Axis(int(i), int(a)) for i, a in group] for group in entry["tied"]]
-        functions.append((name, Loaded(program, takes, specs, tied)))
+        functions.append((name, Loaded(program, takes, specs, tied, others)))
     return outside, buffers, functions
 
 
 def _check_refs(program: Program, inputs: int, tensors: int, buffers: int) -> None:
     """Refuse a Program that reads an input or a tensor which the file does not have."""
     counts = {"x": inputs, "p": tensors, "k": buffers}
-    for ref in refs([[c.args, c.settings] for c in program.calls] + [program.result]):
+    for ref in refs([s.args for s in program.steps] + [c.settings for c in program.calls] + [program.result]):
         if ref.kind in counts and ref.index >= counts[ref.kind]:
             raise InvalidArgument(f"it reads {ref!r}, of {counts[ref.kind]}")
 

@@ -81,6 +81,8 @@ def generalized(programs: Sequence[Program], sizes: Sequence[Sizes], axes: Seque
                     f"{step.line}: {step.name} for {_named(sizes[0])}, {other.name} for {_named(size)}"
                 )
         if not isinstance(step, Call):
+            if any(not equal((step.args, step.outcome), (s.args, s.outcome)) for s in same):
+                raise Frozen(f"{step.line}: {step.name}() reads another value for {_named(sizes[-1])}")
             steps.append(step)
             continue
         all_args = [(s.args, s.settings) for s in (step, *same)]

@@ -14,9 +14,9 @@ from ..engine.errors import InvalidArgument, InvalidType
 from ..engine.tape import written
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
-from .evaluation import Evaluation, Lengths, assign
+from .evaluation import Branches, Evaluation, Lengths, assign
 from .function import StaticFunction
-from .program import Program, Ref, mapped, refs
+from .program import Guard, Program, Ref, mapped, refs
 from .spec import InputSpec
 from .symbolic import Axis, Length
 
@@ -24,13 +24,19 @@ from .symbolic import Axis, Length
 class Loaded(NamedTuple):
     """A function of a file: its Program, its arguments with a Ref for each Tensor, and what those are.
 
-    tied: axes that must have the same length.
+    tied: axes that must have the same length. others: Programs for other outcomes of guards.
     """
 
     program: Program
     takes: Any
     specs: list[InputSpec]
     tied: list[list[Axis]]
+    others: Sequence[Program] = ()
+
+    @property
+    def branched(self) -> bool:
+        """Whether values of Tensors decide which calls follow."""
+        return bool(self.others)
 
 
 class TranslatedLayer(Layer):
@@ -86,8 +92,10 @@ class _Runner:
         usual = list(loaded.takes.values()) == [Ref("x", i) for i in range(len(loaded.specs))]
         self._plain = [(as_dtype(spec.dtype), spec.shape) for spec in loaded.specs] if usual else None
         self._one = loaded.program.result if isinstance(loaded.program.result, Ref) else None
-        self.evaluation = Evaluation(loaded.program, layer._outside, layer._constants)
-        interpreted = functools.partial(_interpreted, loaded.program, layer)
+        own = layer._outside, layer._constants
+        self.evaluation = Evaluation(loaded.program, *own)
+        self._branches = Branches([loaded.program, *loaded.others], *own) if loaded.branched else None
+        interpreted = functools.partial(_interpreted, loaded, layer)
         self._recorded = StaticFunction(interpreted, owner=layer)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -95,13 +103,21 @@ class _Runner:
         needs = torch.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *self.layer._outside))
         if needs:
             return self._recorded(*tensors)
+        given = [t.data for t in tensors]
         try:
-            found = self.evaluation([t.data for t in tensors])
+            if self._branches is not None:
+                program, results, found = self._branches(given)
+                return self._filled(program.result, dict(zip(results, found, strict=True)), tensors)
+            found = self.evaluation(given)
         except Exception:
             return self._recorded.dygraph_function(*tensors)  # which names the operator and its argument
         if self._one is not None and self._one.kind == "v":
             return wrap(found[0])
         made = dict(zip(self.evaluation.results, found, strict=True))
+        return self._filled(self.loaded.program.result, made, tensors)
+
+    def _filled(self, result: Any, made: dict[Ref, torch.Tensor], tensors: Sequence[Tensor]) -> Any:
+        """A result with Tensors in place of its Refs."""
         of = {"p": self.layer._outside, "x": tensors}
 
         def filled_in(leaf: Any) -> Any:
@@ -109,7 +125,7 @@ class _Runner:
                 return leaf
             return of[leaf.kind][leaf.index] if leaf.kind in of else wrap(made[leaf])
 
-        return mapped(self.loaded.program.result, filled_in)
+        return mapped(result, filled_in)
 
     def _fits(self, args: tuple[Any, ...]) -> bool:
         """Whether these are Tensors for the inputs in their order: the usual call."""
@@ -180,7 +196,7 @@ def _checked(value: Any, spec: InputSpec, name: str) -> Tensor:
     return tensor
 
 
-def _interpreted(program: Program, layer: TranslatedLayer, *tensors: Tensor) -> Any:
+def _interpreted(loaded: Loaded, layer: TranslatedLayer, *tensors: Tensor) -> Any:
     """The calls of a Program on Tensors, operators through `apply`, so that they go on the tape."""
     values: dict[Ref, Any] = {Ref("x", i): t for i, t in enumerate(tensors)}
     values |= {Ref("p", i): t for i, t in enumerate(layer._outside)}
@@ -192,15 +208,28 @@ def _interpreted(program: Program, layer: TranslatedLayer, *tensors: Tensor) -> 
             return values[leaf].data
         return leaf.at(sizes) if isinstance(leaf, Length) else leaf
 
-    for call in program.calls:
-        settings = mapped(call.settings, buffer)
-        if call.operator is None:
-            result: Any = call.function(*mapped(call.args, buffer), **settings)
+    ways, place = [loaded.program, *loaded.others], 0
+    while place < len(ways[0].steps):
+        step = ways[0].steps[place]
+        place += 1
+        if isinstance(step, Guard):
+            outcome = bool(values[step.args[0]])
+            ways = [way for way in ways if _outcome_at(way, place - 1) is outcome]
+            continue
+        settings = mapped(step.settings, buffer)
+        if step.operator is None:
+            result: Any = step.function(*mapped(step.args, buffer), **settings)
             result = result if result is None else wrap(result)
-            for ref in call.writes:
+            for ref in step.writes:
                 written(values[ref].data, True)
         else:
-            args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in call.args)
-            result = apply(call.operator, args, settings)
-        assign(call.result, result, values)
-    return mapped(program.result, lambda leaf: values[leaf] if isinstance(leaf, Ref) else leaf)
+            args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in step.args)
+            result = apply(step.operator, args, settings)
+        assign(step.result, result, values)
+    return mapped(ways[0].result, lambda leaf: values[leaf] if isinstance(leaf, Ref) else leaf)
+
+
+def _outcome_at(program: Program, place: int) -> bool | None:
+    """The outcome of the guard at a place of a Program; None where there is none."""
+    step = program.steps[place] if place < len(program.steps) else None
+    return step.outcome if isinstance(step, Guard) else None
