@@ -85,8 +85,8 @@ class Outside:
 class Recorder(TorchFunctionMode):
     """Records the calls of this thread into `program`.
 
-    outcomes: what the first truth values that leave the graph shall be, whatever they are: so a run goes where
-    its inputs do not lead.
+    outcomes: what the first truth values that leave the graph shall be, whatever they are: so a run goes
+    where its inputs do not lead.
     refused: why the Program does not stand for the function, and the line; empty where it does.
     complex: whether there is a complex value.
     """

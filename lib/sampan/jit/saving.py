@@ -193,8 +193,8 @@ def _paths(
         if len(found) + len(left) > _PATHS:
             guard = program.guards[-1]
             raise Refused(
-                f"{guard.line}: more than {_PATHS} ways through the function, by {guard.name.strip('_')}() of a "
-                "Tensor; write a loop with paddle.static.nn.while_loop"
+                f"{guard.line}: more than {_PATHS} ways through the function, by {guard.name.strip('_')}() of "
+                "a Tensor; write a loop with paddle.static.nn.while_loop"
             )
     return found
 
@@ -303,8 +303,8 @@ def _run(
     if number is not None:
         guard = number
         raise Refused(
-            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; keep it a Tensor, "
-            "or write a loop with paddle.static.nn.while_loop"
+            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; keep it a "
+            "Tensor, or write a loop with paddle.static.nn.while_loop"
         )
     if any(ref.kind == "x" for call in recorder.program.calls for ref in call.writes):
         raise Refused("it writes into an argument")
