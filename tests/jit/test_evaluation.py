@@ -9,15 +9,15 @@ from sampan import nn
 from sampan.jit.evaluation import Evaluation
 from sampan.jit.passes import PASSES
 from sampan.jit.record import Outside
-from sampan.jit.saving import _recorded
 from sampan.jit.spec import InputSpec
+from sampan.jit.whole import recorded
 
 
 def evaluation(layer: Any, shape: list[int | None], **settings: Any) -> Evaluation:
     layer.eval()
     outside = Outside()
     with paddle.no_grad():
-        loaded = _recorded(layer.forward, [InputSpec(shape)], outside)
+        loaded = recorded(layer.forward, [InputSpec(shape)], outside)
     return Evaluation(loaded.program, outside.tensors, outside.buffers, **settings)
 
 

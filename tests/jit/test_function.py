@@ -215,6 +215,28 @@ def test_a_layer_that_counts_its_calls(caplog: Any) -> None:
     assert len(caplog.records) == 1 and "assigns an attribute of a layer" in caplog.records[0].getMessage()
 
 
+def test_a_list_that_is_changed(caplog: Any) -> None:
+    def keep(x: Any, kept: list[Any]) -> Any:
+        kept.append(x * 2)
+        return kept
+
+    static, seen = to_static(keep), []
+    with caplog.at_level(logging.WARNING, "sampan.jit"):
+        for n in range(1, 5):
+            held: list[Any] = []
+            assert static(paddle.full([1], float(n)), held) is held and held[0].item() == 2 * n
+
+        @to_static
+        def collect(x: Any) -> Any:
+            seen.append(x)
+            return x + 1
+
+        for _ in range(4):
+            collect(paddle.ones([1]))
+    assert len(seen) == 4 and len(caplog.records) == 2
+    assert all("changes a list" in record.getMessage() for record in caplog.records)
+
+
 def test_too_many_outcomes(caplog: Any) -> None:
     static = to_static(lambda x: x * float(x.max()))
     messages = told(caplog, static, [(paddle.full([2], i + 0.5),) for i in range(12)])
@@ -377,6 +399,17 @@ def test_errors_are_those_of_the_eager_call() -> None:
     net = to_static(nn.Linear(3, 2))
     with pytest.raises(ValueError, match="linear: expected x"):
         net(paddle.ones([2, 4]))
+
+
+def test_arrays_are_taken_as_tensors_and_the_program_can_be_asked_for() -> None:
+    static = to_static(lambda x, y=2.0: x + y, input_spec=[paddle.static.InputSpec([None, 2], name="x")])
+    assert [i.name for i in static.concrete_program.inputs] == ["x"]
+    for _ in range(2):
+        answer = static(np.ones([3, 2], "float32"), y=np.ones([2], "float32"))
+        assert isinstance(answer, Tensor) and answer.tolist() == [[2, 2]] * 3
+    program, _ = static.get_concrete_program(paddle.ones([2]))
+    assert program.main_program.calls[0].name == "add" and len(program.outputs) == 1
+    assert static.main_program is program.main_program
 
 
 def test_methods_copies_and_rollback() -> None:

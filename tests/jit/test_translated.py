@@ -8,9 +8,10 @@ import torch
 import sampan as paddle
 from sampan import nn
 from sampan.jit.record import Outside
-from sampan.jit.saving import _names, _recorded
+from sampan.jit.saving import _names
 from sampan.jit.spec import InputSpec
 from sampan.jit.translated import TranslatedLayer
+from sampan.jit.whole import recorded
 
 
 def gradient(parameter: Any) -> Any:
@@ -20,7 +21,7 @@ def gradient(parameter: Any) -> Any:
 def translated(net: Any, specs: list[InputSpec]) -> TranslatedLayer:
     outside = Outside()
     with paddle.no_grad():
-        loaded = _recorded(net.forward, specs, outside)
+        loaded = recorded(net.forward, specs, outside)
     named = list(zip(_names(net, outside), outside.tensors, strict=True))
     return TranslatedLayer(named, outside.buffers, [("forward", loaded)])
 

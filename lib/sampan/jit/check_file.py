@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 
 from ..engine.backward import no_grad
 from ..engine.tensor import Tensor
-from .saving import filled_in, flat, load
+from .saving import load
+from .whole import filled_in, flat
 
 
 def main(program: str, inputs: str, outputs: str) -> None:

@@ -13,14 +13,13 @@ import logging
 import types
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from operator import is_
-from threading import RLock, get_ident
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from threading import RLock
+from typing import Any
 
+import numpy as np
 import torch
 
-from ..amp.casting import AutoCast
 from ..dtype import get_default_dtype
 from ..engine.apply import observers, wrap, wrap_outputs
 from ..engine.backward import enable_grad, grad
@@ -29,118 +28,31 @@ from ..engine.tape import Node
 from ..engine.tensor import Tensor
 from ..nn import layer as layers
 from ..nn.layer import Layer
-from ..nn.parameter import Parameter
-from .code import Branch, Unseen, forward_source
+from .code import Unseen
 from .gradients import NotDerived, pullback_of
+from .kinds import (
+    ONE,
+    PLAIN,
+    ConcreteProgram,
+    End,
+    Kind,
+    Saved,
+    attributes_of,
+    casts,
+    containers,
+    content,
+    describe,
+    outer,
+)
 from .program import Program, Ref, mapped
-from .record import Outside, Recorder, recording
+from .record import Recorder, recording
 from .spec import InputSpec
 
 VARIANTS = 8  # outcomes of guards for which one kind of call has Programs
 KINDS = 64  # kinds of calls that have Programs; the oldest makes room
 _log = logging.getLogger("sampan.jit")
 _OPERATOR = recorded_by_hand("to_static")
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, type(Ellipsis))
 enabled = True  # see enable_to_static
-
-
-_ONE = Ref("o", 0)
-
-
-class End(NamedTuple):
-    """What a run returns at one end of a Program.
-
-    result: its structure; in place of each Tensor the place of an output, or the Ref of the Tensor from
-    outside that is returned itself. recorded: places of the outputs on the tape. pullback, edges: their
-    derivatives by the values of `edges`.
-    """
-
-    program: Program
-    result: Any
-    recorded: tuple[int, ...]
-    pullback: Callable[..., Any] | None
-    edges: tuple[Ref, ...]
-
-
-class Kind:
-    """The Programs for one kind of call, joined to one Python function."""
-
-    def __init__(self) -> None:
-        self.outside, self.root = Outside(), Branch()
-        self.ends: list[End] = []
-        self.eager = False
-        self.flags: list[bool] = []  # stop_gradient of the Tensors from outside, where gradients are recorded
-        self.seen: list[torch.Tensor] = []
-        self.compiled: Callable[..., Any] | None = None
-        self.text = ""
-        self.random, self.returns = (
-            False,
-            False,
-        )  # whether it draws numbers; whether a run may have to be undone
-        self.written: list[Ref] = []
-
-    def add(self, program: Program, result: Any, outputs: Any, recorded: Any, pull: Any) -> bool:
-        """Take one more Program. False if it does not fit to those that are here."""
-        kept = () if pull is None else pull.kept
-        if not self.root.add(program, len(self.ends), tuple(outputs), kept):
-            return False
-        pullback = None if pull is None else pull.source.compiled("gradients")
-        self.ends.append(End(program, result, recorded, pullback, () if pull is None else pull.edges))
-        self.seen = [t.data for t in self.outside.tensors]
-        self.flags = [t.stop_gradient for t in self.outside.tensors] if torch.is_grad_enabled() else []
-        self.compiled = None
-        return True
-
-    def function(self, inputs: int) -> Callable[..., Any]:
-        """The Python function of all Programs here."""
-        if self.compiled is None:
-            root, _ = self.root.pruned()
-            calls = list(root.each())
-            self.random = any(call.random for call in calls)
-            self.written = list(
-                dict.fromkeys(ref for call in calls for ref in call.writes if ref.kind in ("x", "p", "k"))
-            )
-            source = forward_source(root, inputs, len(self.outside.tensors), len(self.outside.buffers))
-            self.returns = self.random or bool(self.written) or root.guard is not None
-            self.compiled, self.text = source.compiled("program"), "\n".join(source.lines)
-        return self.compiled
-
-    def current(self) -> list[torch.Tensor] | None:
-        """The buffers of the Tensors from outside; None if one has another shape, dtype or place now, or has
-        been frozen or released where gradients are recorded."""
-        now = [t.data for t in self.outside.tensors]
-        if self.flags and [t.stop_gradient for t in self.outside.tensors] != self.flags:
-            return None
-        if not all(map(is_, now, self.seen)):
-            for new, old in zip(now, self.seen, strict=True):
-                if new.shape != old.shape or new.dtype is not old.dtype or new.device != old.device:
-                    return None
-            self.seen = now
-        return now
-
-
-class _Saved(NamedTuple):
-    """Memory and random numbers as they were before a run, for a second one."""
-
-    state: torch.Tensor | None
-    buffers: list[tuple[torch.Tensor, torch.Tensor]]
-
-    @classmethod
-    def before(cls, kind: Kind, given: Sequence[torch.Tensor], outside: Sequence[torch.Tensor]) -> _Saved:
-        of = {"x": given, "p": outside, "k": kind.outside.buffers}
-        buffers = [of[ref.kind][ref.index] for ref in kind.written]
-        return cls(torch.get_rng_state() if kind.random else None, [(b, b.clone()) for b in buffers])
-
-    def again(self) -> _Saved:
-        """The same memory and random numbers as they are now."""
-        state = None if self.state is None else torch.get_rng_state()
-        return _Saved(state, [(b, b.clone()) for b, _ in self.buffers])
-
-    def restore(self) -> None:
-        if self.state is not None:
-            torch.set_rng_state(self.state)
-        for buffer, value in self.buffers:
-            buffer.copy_(value)
 
 
 class StaticFunction:
@@ -178,15 +90,22 @@ class StaticFunction:
     # --- calling ---
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        casts: Any = ()
-        if not enabled or (observers and (recording() or (casts := _casts()) is None)):
+        amp: Any = ()
+        if not enabled or (observers and (recording() or (amp := casts()) is None)):
             return self._dygraph_function(*args, **kwargs)
+        if np.ndarray in map(type, args) or np.ndarray in map(
+            type, kwargs.values()
+        ):  # Paddle takes them as Tensors
+            args = tuple(Tensor(torch.from_numpy(a)) if isinstance(a, np.ndarray) else a for a in args)
+            kwargs = {
+                k: Tensor(torch.from_numpy(a)) if isinstance(a, np.ndarray) else a for k, a in kwargs.items()
+            }
         tensors: list[Tensor] = []
-        key: list[Any] = [torch.is_grad_enabled(), get_default_dtype(), casts, self._attributes()]
+        key: list[Any] = [torch.is_grad_enabled(), get_default_dtype(), amp, self._attributes()]
         for value in args:
-            if not _describe(value, tensors, key):
+            if not describe(value, tensors, key):
                 return self._dygraph_function(*args, **kwargs)
-        if kwargs and not _describe(kwargs, tensors, key):
+        if kwargs and not describe(kwargs, tensors, key):
             return self._dygraph_function(*args, **kwargs)
         given = [t.data for t in tensors]
         if len(given) > 1 and len(set(map(id, given))) < len(given):
@@ -198,7 +117,7 @@ class StaticFunction:
         if kind is None or not kind.ends or (outside := kind.current()) is None:
             return self._first(name, args, kwargs, tensors)
         function = kind.compiled or kind.function(len(tensors))
-        again = _Saved.before(kind, given, outside) if kind.returns else None
+        again = Saved.before(kind, given, outside) if kind.returns else None
         try:
             number, outputs, kept = function(*given, *outside, *kind.outside.buffers)
         except Unseen:
@@ -216,28 +135,32 @@ class StaticFunction:
         """The attributes of the layers that the function uses, compared anew when any layer has changed."""
         now = layers.epoch, layers._Handle.next_hook_id
         if now != self._epoch:
-            self._state = tuple(_attributes_of(layer) for layer in self._layers())
+            self._state = tuple(attributes_of(layer) for layer in self._layers())
             self._epoch = now
         return self._state
 
     def _layers(self) -> list[Layer]:
         """The layers that the function reads: its own, those of its closure, and those it names."""
-        function = inspect.unwrap(getattr(self._dygraph_function, "__func__", self._dygraph_function))
-        found: list[Any] = [getattr(self._dygraph_function, "__self__", self._owner)]
-        if isinstance(function, types.FunctionType):
-            cells = inspect.getclosurevars(function)
-            found += [*cells.nonlocals.values(), *cells.globals.values()]
+        found: list[Any] = [getattr(self._dygraph_function, "__self__", self._owner), *self._outer().values()]
         found = [part for each in found for part in (each if isinstance(each, (list, tuple)) else [each])]
         return [part for part in found if isinstance(part, Layer)]
+
+    def _outer(self) -> dict[str, Any]:
+        """What the function names of its closure and its module."""
+        function = inspect.unwrap(getattr(self._dygraph_function, "__func__", self._dygraph_function))
+        if not isinstance(function, types.FunctionType):
+            return {}
+        cells = inspect.getclosurevars(function)
+        return {**cells.globals, **cells.nonlocals}
 
     def _results(
         self, kind: Kind, end: End, tensors: list[Tensor], outputs: Any, kept: Any, call: Any
     ) -> Any:
-        if end.pullback is None and end.result is _ONE:
+        if end.pullback is None and end.result is ONE:
             return wrap(outputs[0])
         made = [wrap(output) for output in outputs]
         if end.pullback is not None:
-            edges = [_of(ref, tensors, kind) for ref in end.edges]
+            edges = [outer(ref, tensors, kind) for ref in end.edges]
             pull = _Pull(self._dygraph_function, end, list(kept), edges, call)
             node = Node(_OPERATOR, [t.node or t for t in edges], {"saved": pull, "kept": pull.kept})
             if len(end.recorded) == 1:
@@ -250,10 +173,10 @@ class StaticFunction:
 
         def filled_in(leaf: Any) -> Any:
             if isinstance(leaf, Ref):
-                return made[leaf.index] if leaf.kind == "o" else _of(leaf, tensors, kind)
+                return made[leaf.index] if leaf.kind == "o" else outer(leaf, tensors, kind)
             return leaf
 
-        if end.result is _ONE:
+        if end.result is ONE:
             return made[0]
         return mapped(end.result, filled_in)
 
@@ -278,10 +201,13 @@ class StaticFunction:
         state = self._attributes()
         owners = {id(t.data): t for layer in self._layers() for t in (*layer.parameters(), *layer.buffers())}
         before = [(t.data, t.node, t.stop_gradient) for t in tensors]
+        held = [(c, content(c)) for c in containers([args, kwargs, *self._outer().values()])]
         self.last_call = mapped((args, kwargs), _spec_of)
         recorder = Recorder(tensors, kind.outside, owners)
         with recorder.watching():
             result = self._dygraph_function(*args, **kwargs)
+        if any(content(container) != state_before for container, state_before in held):
+            recorder.refuse("it changes a list, dictionary or set", self._where())
         with self._lock:
             reason = self._joined(kind, recorder, result, tensors, before, state)
             if reason:
@@ -307,12 +233,12 @@ class StaticFunction:
             return f"{self._where()}: it replaces the memory of a Tensor from outside"
         outputs: list[Tensor] = []
         structure = mapped(result, functools.partial(_place, outputs, tensors, kind))
-        structure = _ONE if structure == _ONE else structure
-        refs: list[Any] = [recorder.known(t.data) for t in outputs]
-        if None in refs or not _only_known(structure):
+        structure = ONE if structure == ONE else structure
+        known: list[Any] = [recorder.known(t.data) for t in outputs]
+        if None in known or not _only_known(structure):
             return f"{self._where()}: it returns what no recorded call made"
         recorder.program.result = mapped(
-            structure, lambda leaf: refs[leaf.index] if isinstance(leaf, Ref) and leaf.kind == "o" else leaf
+            structure, lambda leaf: known[leaf.index] if isinstance(leaf, Ref) and leaf.kind == "o" else leaf
         )
         recorded = tuple(i for i, t in enumerate(outputs) if not t.stop_gradient)
         pull = None
@@ -326,7 +252,7 @@ class StaticFunction:
                 pull = pullback_of([outputs[i] for i in recorded], edges, recorder)
             except NotDerived as error:
                 return f"{self._where()}: {error}"
-        if not kind.add(recorder.program, structure, refs, recorded, pull):
+        if not kind.add(recorder.program, structure, known, recorded, pull):
             return f"{self._where()}: two calls alike computed different things"
         if len(kind.ends) > VARIANTS:
             guard = recorder.program.guards[-1]
@@ -363,6 +289,29 @@ class StaticFunction:
     def dygraph_function(self) -> Callable[..., Any]:
         """The function itself, which runs eagerly."""
         return self._dygraph_function
+
+    @property
+    def concrete_program(self) -> ConcreteProgram:
+        """The Program of the last kind of call, or of `input_spec` where the function was not called."""
+        if not self.programs:
+            from .whole import described_program  # which uses this file
+
+            return described_program(self)
+        kind = next(kind for kind in reversed(self._kinds.values()) if kind.ends)
+        args, kwargs = self.last_call
+        specs: list[Any] = []
+        mapped((args, kwargs), lambda leaf: specs.append(leaf) if isinstance(leaf, InputSpec) else None)
+        return ConcreteProgram(kind.ends[-1].program, specs, [t for t in kind.outside.tensors])
+
+    @property
+    def main_program(self) -> Program:
+        """The Program of `concrete_program`."""
+        return self.concrete_program.main_program
+
+    def get_concrete_program(self, *args: Any, **kwargs: Any) -> tuple[ConcreteProgram, None]:
+        """The Program for these arguments, which the function is called with where there is none."""
+        self(*args, **kwargs)
+        return self.concrete_program, None
 
     def rollback(self) -> Callable[..., Any]:
         """The function itself; a layer's forward becomes its own again."""
@@ -424,65 +373,8 @@ def plain_function(function: Any) -> Callable[..., Any]:
     return found
 
 
-# --- kinds of calls ---
-
-
-def _casts() -> tuple[Any, ...] | None:
-    """The mixed precision of this thread; None where an observer must see each operator."""
-    found: list[Any] = []
-    for observer in observers.get(get_ident(), ()):
-        if not isinstance(observer, AutoCast):
-            return None
-        c = observer.cast
-        found.append(c and (c.level, c.dtype, frozenset(c.white), frozenset(c.black), c.promote))
-    return tuple(found)
-
-
-def _describe(value: Any, tensors: list[Tensor], key: list[Any]) -> bool:
-    """Append the Tensors in a value, and what decides about its kind. False where nothing can."""
-    kind = type(value)
-    if kind is Tensor or kind is Parameter:
-        data = value.data
-        tensors.append(value)
-        key += (data.shape, data.dtype, data.is_contiguous(), value.stop_gradient, data.is_cuda)
-        return True
-    if isinstance(value, _PLAIN):
-        key.append((kind, value if value == value else "nan"))
-        return True
-    if isinstance(value, (list, tuple)):
-        key.append((kind, len(value)))
-        return all(_describe(part, tensors, key) for part in value)
-    if kind is dict:
-        key.append(tuple(value))
-        return all(_describe(part, tensors, key) for part in value.values())
-    if isinstance(value, slice):
-        return _describe((value.start, value.stop, value.step), tensors, key)
-    if isinstance(value, Layer) or callable(value):
-        key.append(id(value))
-        return True
-    return False
-
-
-def _attributes_of(layer: Layer) -> tuple[Any, ...]:
-    """What of a layer and those below decides about its calls."""
-    return tuple(
-        (id(part), part.training, tuple((name, _attribute(value)) for name, value in vars(part).items()))
-        for part in layer.sublayers(include_self=True)
-    )
-
-
-def _attribute(value: Any) -> Any:
-    if isinstance(value, _PLAIN):
-        return value
-    return tuple(value) if isinstance(value, OrderedDict) else id(value)
-
-
 def _spec_of(leaf: Any) -> Any:
     return InputSpec(leaf.shape, leaf.dtype) if isinstance(leaf, Tensor) else leaf
-
-
-def _of(ref: Ref, tensors: Sequence[Tensor], kind: Kind) -> Tensor:
-    return tensors[ref.index] if ref.kind == "x" else kind.outside.tensors[ref.index]
 
 
 def _place(outputs: list[Tensor], tensors: list[Tensor], kind: Kind, leaf: Any) -> Any:
@@ -501,7 +393,7 @@ def _place(outputs: list[Tensor], tensors: list[Tensor], kind: Kind, leaf: Any) 
 
 def _only_known(structure: Any) -> bool:
     """Whether a result holds Tensors and plain values only, which a Program can return again."""
-    return all(isinstance(leaf, (Ref, *_PLAIN)) for leaf in _leaves(structure))
+    return all(isinstance(leaf, (Ref, *PLAIN)) for leaf in _leaves(structure))
 
 
 def _leaves(value: Any) -> Iterator[Any]:

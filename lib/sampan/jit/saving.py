@@ -16,9 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +25,23 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ..dtype import as_dtype, name_of
-from ..engine.backward import no_grad
 from ..engine.errors import InvalidArgument, InvalidType
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
 from ..nn.parameter import Parameter
 from ..serialization import replacing
-from .code import Branch
-from .function import StaticFunction, plain_function
-from .program import Program, Ref, mapped, refs
-from .record import Outside, Recorder
+from .function import StaticFunction
+from .program import Program, refs
+from .record import Outside
 from .saved_form import decoded, encoded, program_from_json, program_to_json
 from .spec import InputSpec
-from .symbolic import Axis, Sizes, generalized
-from .translated import Loaded, TranslatedLayer
+from .symbolic import Axis
+from .translated import TranslatedLayer
+from .whole import OTHERS, Whole, called, evaluating, flat, recorded, samples
 
 VERSION = 1
 _HEAD = "sampan program"
-# Lengths to record an axis with: the base, another one, and one to check with. Batches first, then others:
-# small images and sentences, and pictures for networks that need them.
-_BATCHES = (2, 3, 5)
-_OTHERS = ((32, 48, 64), (224, 256, 320))
 _TOLERANCE = 1e-5
-_PATHS = 16  # ways through a function that a file may hold
-
-
-class Refused(InvalidArgument):
-    """A function that no Program stands for, whatever the sizes."""
 
 
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **configs: Any) -> None:
@@ -70,9 +58,9 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **con
     if unknown := set(configs) - {"output_spec", "with_hook", "combine_params", "clip_extra", "skip_forward"}:
         raise InvalidArgument(f"unknown settings {sorted(unknown)}")
     outside = Outside()
-    with _evaluating(layer):
+    with evaluating(layer):
         functions = {
-            name: _recorded(function, spec, outside) for name, function, spec in _functions(layer, input_spec)
+            name: recorded(function, spec, outside) for name, function, spec in _functions(layer, input_spec)
         }
         names = _names(layer, outside)
         content = _content(functions, names, outside)
@@ -122,24 +110,6 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise InvalidArgument(f"load: {text.name}: damaged: {error}") from error
 
 
-# --- recording ---
-
-
-@contextmanager
-def _evaluating(layer: Any) -> Iterator[None]:
-    """Within the block the layer, if it is one, evaluates and no gradients are recorded."""
-    parts = layer.sublayers(include_self=True) if isinstance(layer, Layer) else []
-    before = [part.training for part in parts]
-    for part in parts:
-        part.training = False
-    try:
-        with no_grad():
-            yield
-    finally:
-        for part, mode in zip(parts, before, strict=True):
-            part.training = mode
-
-
 def _functions(layer: Any, input_spec: Any) -> list[tuple[str, Callable[..., Any], Any]]:
     """Name, function and input_spec of what is saved: forward, and other methods under `to_static`."""
     if not isinstance(layer, Layer):
@@ -155,178 +125,6 @@ def _functions(layer: Any, input_spec: Any) -> list[tuple[str, Callable[..., Any
     return found
 
 
-def _recorded(function: Callable[..., Any], input_spec: Any, outside: Outside) -> Loaded:
-    """A function as one Program for all sizes that its specs allow."""
-    takes, specs = _described(function, input_spec)
-    axes = [Axis(i, axis) for i, spec in enumerate(specs) for axis in spec.unknown]
-    failure: Exception | None = None
-    for lengths in _OTHERS if any(a.axis for a in axes) else _OTHERS[:1]:
-        for groups in _groupings(axes):
-            sizes = _sizes(groups, lengths)
-            try:
-                program, *others = _paths(
-                    partial(_run, function, takes, specs, outside=outside), sizes, groups
-                )
-                return Loaded(program, takes, specs, [group for group in groups if len(group) > 1], others)
-            except Refused:
-                raise
-            except InvalidArgument as error:  # the sizes do not fit to one another, or are too small
-                failure = failure or error
-    assert failure is not None
-    raise failure
-
-
-def _paths(
-    run: Callable[..., Program], sizes: Sequence[Sizes], groups: Sequence[list[Axis]]
-) -> list[Program]:
-    """A Program for each way through the function: both outcomes of every truth value that Python reads."""
-    found: list[Program] = []
-    left: list[list[bool]] = [[]]
-    while left:
-        outcomes = left.pop()
-        first = run(sizes[0], outcomes)
-        seen: list[Any] = [guard.outcome for guard in first.guards]
-        runs = [first, *(run(size, seen) for size in sizes[1:])]
-        program = generalized(runs, sizes, [group[0] for group in groups]) if groups else first
-        left += [[*seen[:i], not seen[i]] for i in range(len(outcomes), len(seen))]
-        found.append(program)
-        if len(found) + len(left) > _PATHS:
-            guard = program.guards[-1]
-            raise Refused(
-                f"{guard.line}: more than {_PATHS} ways through the function, by {guard.name.strip('_')}() of "
-                "a Tensor; write a loop with paddle.static.nn.while_loop"
-            )
-    return found
-
-
-def _groupings(axes: Sequence[Axis]) -> list[list[list[Axis]]]:
-    """Ways to see which axes have the same length: none; all first ones; and all others too."""
-    batches, others = [a for a in axes if a.axis == 0], [a for a in axes if a.axis]
-    alone = [[axis] for axis in others]
-    ways = [[[axis] for axis in axes], [batches, *alone], [batches, others]]
-    ways = [[group for group in way if group] for way in ways]
-    return [way for i, way in enumerate(ways) if way not in ways[:i]]
-
-
-def _described(function: Callable[..., Any], input_spec: Any) -> tuple[Any, list[InputSpec]]:
-    """The arguments with a Ref for each Tensor, by the names of the parameters; and the specs."""
-    plain = plain_function(function)
-    parameters = list(inspect.signature(plain).parameters.values())
-    if input_spec is None:
-        called = function.last_call if isinstance(function, StaticFunction) else None
-        if called is None and any(p.default is p.empty for p in parameters):
-            raise InvalidArgument("input_spec: expected an InputSpec for each argument, got None")
-        given = (
-            {} if called is None else dict(inspect.signature(plain).bind(*called[0], **called[1]).arguments)
-        )
-    else:
-        listed = list(input_spec) if isinstance(input_spec, (list, tuple)) else [input_spec]
-        if len(listed) > len(parameters) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
-            raise InvalidArgument(f"input_spec: expected at most {len(parameters)}, got {len(listed)}")
-        given = dict(inspect.signature(plain).bind_partial(*listed).arguments)
-        lacking = [
-            p.name
-            for p in parameters
-            if p.name not in given
-            and p.default is p.empty
-            and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        ]
-        if lacking:
-            raise InvalidArgument(f"input_spec: expected a spec for {lacking[0]!r} too")
-    specs: list[InputSpec] = []
-
-    def named(name: str, leaf: Any) -> Any:
-        if isinstance(leaf, Tensor):
-            leaf = InputSpec.from_tensor(leaf, leaf._name or name)
-        if not isinstance(leaf, InputSpec):
-            return leaf
-        taken = {spec.name for spec in specs}
-        wanted = leaf.name or name
-        own = wanted if wanted not in taken else f"{wanted}_{len(specs)}"
-        specs.append(InputSpec(leaf.shape, leaf.dtype, own, leaf.stop_gradient))
-        return Ref("x", len(specs) - 1)
-
-    takes = {name: mapped(value, partial(named, name)) for name, value in given.items()}
-    encoded(takes)  # refuses what a file cannot hold
-    return takes, specs
-
-
-def _sizes(groups: Sequence[list[Axis]], lengths: tuple[int, int, int]) -> list[Sizes]:
-    """The lengths of the axes in each run: the base, one group changed in each, and all changed."""
-    if not groups:
-        return [{}]
-
-    def run(which: Callable[[int], Any]) -> Sizes:
-        return {
-            axis: (_BATCHES if axis.axis == 0 else lengths)[int(which(place))]
-            for place, group in enumerate(groups)
-            for axis in group
-        }
-
-    changed = [run(i.__eq__) for i in range(len(groups))]
-    return [run(lambda place: 0), *changed, run(lambda place: 2)]
-
-
-def _samples(specs: Sequence[InputSpec], sizes: Sizes, seed: int) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return [
-        spec.sample({a.axis: n for a, n in sizes.items() if a.input == i}, generator)
-        for i, spec in enumerate(specs)
-    ]
-
-
-def _called(function: Callable[..., Any], takes: Any, tensors: Sequence[Tensor]) -> Any:
-    """The function called with Tensors in place of the Refs."""
-    plain = plain_function(function)
-    bound = inspect.signature(plain).bind_partial()
-    for name, value in takes.items():
-        bound.arguments[name] = filled_in(value, tensors)
-    return plain(*bound.args, **bound.kwargs)
-
-
-def _run(
-    function: Callable[..., Any],
-    takes: Any,
-    specs: Sequence[InputSpec],
-    sizes: Sizes,
-    outcomes: Sequence[bool],
-    outside: Outside,
-) -> Program:
-    """One recorded run with random inputs. outcomes: of the first truth values that Python reads."""
-    tensors = _samples(specs, sizes, 0)
-    recorder = Recorder(tensors, outside, {id(t.data): t for t in _owned(function)}, outcomes)
-    with recorder.watching():
-        result = _called(function, takes, tensors)
-    if recorder.refused:
-        raise Refused(f"{recorder.refused[0]}")
-    number = next((g for g in recorder.program.guards if not isinstance(g.outcome, bool)), None)
-    if number is not None:
-        guard = number
-        raise Refused(
-            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; keep it a "
-            "Tensor, or write a loop with paddle.static.nn.while_loop"
-        )
-    if any(ref.kind == "x" for call in recorder.program.calls for ref in call.writes):
-        raise Refused("it writes into an argument")
-
-    def output(leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor):
-            return leaf
-        return recorder.known(leaf.data) or outside.ref(leaf.data, leaf)
-
-    recorder.program.result = mapped(result, output)
-    if not recorder.program.guards:  # what other ways need is not known yet
-        branch = Branch()
-        branch.add(recorder.program, 0, tuple(refs(recorder.program.result)))
-        recorder.program.steps = list(branch.pruned()[0].calls)
-    return recorder.program
-
-
-def _owned(function: Callable[..., Any]) -> list[Tensor]:
-    owners = StaticFunction(plain_function(function))._layers()
-    return [t for layer in owners for t in (*layer.parameters(), *layer.buffers())]
-
-
 # --- files ---
 
 
@@ -338,7 +136,7 @@ def _names(layer: Any, outside: Outside) -> list[str]:
     return [known.get(id(t), f"tensor_{i}") for i, t in enumerate(outside.tensors)]
 
 
-def _content(functions: dict[str, Loaded], names: list[str], outside: Outside) -> dict[str, Any]:
+def _content(functions: dict[str, Whole], names: list[str], outside: Outside) -> dict[str, Any]:
     return {
         "format": _HEAD,
         "version": VERSION,
@@ -393,7 +191,7 @@ def _loaded(
         for each in (program, *others):
             _check_refs(each, len(specs), len(outside), len(buffers))
         tied = [[Axis(int(i), int(a)) for i, a in group] for group in entry["tied"]]
-        functions.append((name, Loaded(program, takes, specs, tied, others)))
+        functions.append((name, Whole(program, takes, specs, tied, others)))
     return outside, buffers, functions
 
 
@@ -408,17 +206,17 @@ def _check_refs(program: Program, inputs: int, tensors: int, buffers: int) -> No
 # --- proof ---
 
 
-def _check(draft: Path, functions: dict[str, Loaded], originals: dict[str, Callable[..., Any]]) -> None:
+def _check(draft: Path, functions: dict[str, Whole], originals: dict[str, Callable[..., Any]]) -> None:
     """Run the written file in a fresh process. InvalidArgument where it differs from the layer."""
     given: dict[str, torch.Tensor] = {}
     wanted: dict[str, Any] = {}
     for name, made in functions.items():
         axes = [Axis(i, a) for i, spec in enumerate(made.specs) for a in spec.unknown]
-        sizes = {axis: 4 if axis.axis == 0 else _OTHERS[0][2] for axis in axes}
-        tensors = _samples(made.specs, sizes, 1)
+        sizes = {axis: 4 if axis.axis == 0 else OTHERS[0][2] for axis in axes}
+        tensors = samples(made.specs, sizes, 1)
         given |= {f"{name}.{i}": t.data.contiguous() for i, t in enumerate(tensors)}
         if not any(call.random for call in made.program.calls):
-            wanted[name] = flat(_called(originals[name], made.takes, tensors))
+            wanted[name] = flat(called(originals[name], made.takes, tensors))
     inputs, outputs = draft.with_name("inputs.safetensors"), draft.with_name("outputs.safetensors")
     save_file(given, inputs)
     package = str(Path(__file__).parents[2])
@@ -453,15 +251,3 @@ def _compare(name: str, place: int, wanted: torch.Tensor, answer: torch.Tensor) 
         raise InvalidArgument(
             f"{where} of the file is not that of the layer for a fresh input; nothing is saved"
         )
-
-
-def flat(result: Any) -> list[Tensor]:
-    """The Tensors in a result, in order."""
-    found: list[Tensor] = []
-    mapped(result, lambda leaf: found.append(leaf) if isinstance(leaf, Tensor) else None)
-    return found
-
-
-def filled_in(takes: Any, tensors: Sequence[Tensor]) -> Any:
-    """Arguments with Tensors in place of their Refs."""
-    return mapped(takes, lambda leaf: tensors[leaf.index] if isinstance(leaf, Ref) else leaf)

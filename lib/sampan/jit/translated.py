@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -18,25 +18,8 @@ from .evaluation import Branches, Evaluation, Lengths, assign
 from .function import StaticFunction
 from .program import Guard, Program, Ref, mapped, refs
 from .spec import InputSpec
-from .symbolic import Axis, Length
-
-
-class Loaded(NamedTuple):
-    """A function of a file: its Program, its arguments with a Ref for each Tensor, and what those are.
-
-    tied: axes that must have the same length. others: Programs for other outcomes of guards.
-    """
-
-    program: Program
-    takes: Any
-    specs: list[InputSpec]
-    tied: list[list[Axis]]
-    others: Sequence[Program] = ()
-
-    @property
-    def branched(self) -> bool:
-        """Whether values of Tensors decide which calls follow."""
-        return bool(self.others)
+from .symbolic import Length
+from .whole import Whole
 
 
 class TranslatedLayer(Layer):
@@ -50,7 +33,7 @@ class TranslatedLayer(Layer):
         self,
         outside: Sequence[tuple[str, Tensor]],
         constants: Sequence[torch.Tensor],
-        functions: Sequence[tuple[str, Loaded]],
+        functions: Sequence[tuple[str, Whole]],
     ) -> None:
         super().__init__()
         self._outside = [tensor for _, tensor in outside]
@@ -87,7 +70,7 @@ def _place(layer: Layer, name: str, tensor: Tensor) -> None:
 class _Runner:
     """A method of a TranslatedLayer."""
 
-    def __init__(self, layer: TranslatedLayer, name: str, loaded: Loaded) -> None:
+    def __init__(self, layer: TranslatedLayer, name: str, loaded: Whole) -> None:
         self.layer, self.name, self.loaded = layer, name, loaded
         usual = list(loaded.takes.values()) == [Ref("x", i) for i in range(len(loaded.specs))]
         self._plain = [(as_dtype(spec.dtype), spec.shape) for spec in loaded.specs] if usual else None
@@ -196,7 +179,7 @@ def _checked(value: Any, spec: InputSpec, name: str) -> Tensor:
     return tensor
 
 
-def _interpreted(loaded: Loaded, layer: TranslatedLayer, *tensors: Tensor) -> Any:
+def _interpreted(loaded: Whole, layer: TranslatedLayer, *tensors: Tensor) -> Any:
     """The calls of a Program on Tensors, operators through `apply`, so that they go on the tape."""
     values: dict[Ref, Any] = {Ref("x", i): t for i, t in enumerate(tensors)}
     values |= {Ref("p", i): t for i, t in enumerate(layer._outside)}

@@ -10,8 +10,8 @@ from sampan.jit.passes import PASSES, Rewriting
 from sampan.jit.passes.rewriting import drop_dead
 from sampan.jit.program import Call, Ref
 from sampan.jit.record import Outside
-from sampan.jit.saving import _recorded
 from sampan.jit.spec import InputSpec
+from sampan.jit.whole import recorded
 
 
 def rewriting_of(layer: Any, *shapes: list[int | None]) -> Rewriting:
@@ -19,7 +19,7 @@ def rewriting_of(layer: Any, *shapes: list[int | None]) -> Rewriting:
     layer.eval()
     outside = Outside()
     with paddle.no_grad():
-        loaded = _recorded(layer.forward, [InputSpec(shape) for shape in shapes], outside)
+        loaded = recorded(layer.forward, [InputSpec(shape) for shape in shapes], outside)
     frozen = {Ref("p", i): t.data for i, t in enumerate(outside.tensors)}
     return Rewriting(loaded.program, frozen | {Ref("k", i): b for i, b in enumerate(outside.buffers)})
 
