@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from .dtype import as_device, as_dtype, default_dtype
+from .engine.apply import observer_of, observers
 from .engine.operator import as_method
 from .engine.spelling import factory, give
 from .engine.tensor import InvalidArgument, InvalidType, Tensor, to_tensor
@@ -51,29 +52,42 @@ def _fill(value: Any) -> Any:
     return value
 
 
+def create(function: str, sizes: Any, dtype: Any, device: Any) -> torch.Tensor:
+    """A buffer by torch's factory of this name, such as "zeros". sizes: its arguments before dtype and
+    device."""
+    made: torch.Tensor = getattr(torch, function)(*sizes, dtype=dtype, device=device)
+    return made
+
+
+def _made(function: str, sizes: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """On the present device and in the default floating dtype, unless given."""
+    make = (observers and observer_of("create")) or create
+    return Tensor(make(function, sizes, _kind(dtype), device or as_device(None)))
+
+
 def _full(sizes: Any, value: Any, kind: torch.dtype, device: Any) -> Tensor:
     """Filled with `value` as `kind` has it: a fraction is cut off for integers."""
     if isinstance(value, float) and not (kind.is_floating_point or kind.is_complex):
         value = bool(value) if kind is torch.bool else int(value)
-    return Tensor(torch.full(sizes, value, dtype=kind, device=device))
+    return _made("full", (sizes, value), kind, device)
 
 
 @factory()
 def zeros(shape, dtype=None, name=None) -> Tensor:
     """Zeros of a shape, in the default floating dtype unless given."""
-    return Tensor(torch.zeros(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
+    return _made("zeros", (_sizes(shape),), dtype)
 
 
 @factory()
 def ones(shape, dtype=None, name=None) -> Tensor:
     """Ones of a shape, in the default floating dtype unless given."""
-    return Tensor(torch.ones(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
+    return _made("ones", (_sizes(shape),), dtype)
 
 
 @factory()
 def empty(shape, dtype=None, name=None) -> Tensor:
     """Memory of a shape with whatever values it happens to hold."""
-    return Tensor(torch.empty(_sizes(shape), dtype=_kind(dtype), device=as_device(None)))
+    return _made("empty", (_sizes(shape),), dtype)
 
 
 @factory()
@@ -110,7 +124,7 @@ def ones_like(x, dtype=None, name=None) -> Tensor:
 def empty_like(x, dtype=None, name=None) -> Tensor:
     """Uninitialised memory with the shape, place and (unless given) dtype of `x`."""
     kind = x.data.dtype if dtype is None else as_dtype(dtype)
-    return Tensor(torch.empty(x.data.shape, dtype=kind, device=x.data.device))
+    return _made("empty", (x.data.shape,), kind, x.data.device)
 
 
 @factory("out")
@@ -140,7 +154,7 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None) -> Tensor:
         dtype = "int64" if builtins.all(isinstance(v, int) for v in values) else default_dtype()
     if (values[1] - values[0]) * values[2] < 0:
         values[1] = values[0]
-    return Tensor(torch.arange(*values, dtype=as_dtype(dtype), device=as_device(None)))
+    return _made("arange", values, dtype)
 
 
 @factory("pin_memory")
@@ -186,25 +200,25 @@ def eye(num_rows, num_columns=None, dtype=None, name=None) -> Tensor:
     """Ones on the diagonal of a matrix of zeros."""
     rows = _count(num_rows, "num_rows")
     columns = rows if num_columns is None else _count(num_columns, "num_columns")
-    return Tensor(torch.eye(rows, columns, dtype=_kind(dtype), device=as_device(None)))
+    return _made("eye", (rows, columns), dtype)
 
 
-def _triangle(make: Any, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
+def _triangle(name: str, row: Any, col: Any, offset: Any, dtype: Any) -> Tensor:
     rows, columns = _count(row, "row"), _count(row if col is None else col, "col")
     offset = _plain(offset)
     if not isinstance(offset, int):
         raise InvalidType(f"offset must be an int, got {offset!r}")
-    return Tensor(make(rows, columns, int(offset), dtype=as_dtype(dtype), device=as_device(None)))
+    return _made(name, (rows, columns, int(offset)), as_dtype(dtype))
 
 
 def tril_indices(row, col, offset=0, dtype="int64") -> Tensor:
     """Rows and columns, [2, n], of the lower triangle of a matrix: on and below the diagonal `offset`."""
-    return _triangle(torch.tril_indices, row, col, offset, dtype)
+    return _triangle("tril_indices", row, col, offset, dtype)
 
 
 def triu_indices(row, col=None, offset=0, dtype="int64") -> Tensor:
     """Rows and columns, [2, n], of the upper triangle of a matrix: on and above the diagonal `offset`."""
-    return _triangle(torch.triu_indices, row, col, offset, dtype)
+    return _triangle("triu_indices", row, col, offset, dtype)
 
 
 def meshgrid(*args, **kwargs) -> list[Tensor]:
@@ -228,17 +242,17 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
 # --- windows ---------------------------------------------------------------------------
 
 
-def _window(kind: Any, length: int, dtype: Any, *settings: Any) -> Tensor:
+def _window(name: str, length: int, dtype: Any, *settings: Any) -> Tensor:
     if not isinstance(length, int) or length < 0:
         raise InvalidArgument(f"window_length: expected a whole number of at least 0, got {length!r}")
-    return Tensor(kind(length, *settings, dtype=_kind(dtype), device=as_device(None)))
+    return _made(name, (length, *settings), dtype)
 
 
 @factory("out")
 def hann_window(window_length, periodic=True, *, dtype="float32", layout=None) -> Tensor:
     """sin(pi n / N)^2 for n = 0, 1, ...: N is the length for a periodic window, one less for a symmetric
     one."""
-    return _window(torch.hann_window, window_length, dtype, periodic)
+    return _window("hann_window", window_length, dtype, periodic)
 
 
 @factory("out")
@@ -246,25 +260,25 @@ def hamming_window(
     window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype="float32", layout=None
 ) -> Tensor:
     """alpha - beta cos(2 pi n / N)."""
-    return _window(torch.hamming_window, window_length, dtype, periodic, alpha, beta)
+    return _window("hamming_window", window_length, dtype, periodic, alpha, beta)
 
 
 @factory("out")
 def blackman_window(window_length, periodic=True, *, dtype="float32", layout=None) -> Tensor:
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)."""
-    return _window(torch.blackman_window, window_length, dtype, periodic)
+    return _window("blackman_window", window_length, dtype, periodic)
 
 
 @factory("out")
 def bartlett_window(window_length, periodic=True, *, dtype="float32", layout=None) -> Tensor:
     """1 - |2 n / N - 1|."""
-    return _window(torch.bartlett_window, window_length, dtype, periodic)
+    return _window("bartlett_window", window_length, dtype, periodic)
 
 
 @factory("out")
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype="float32", layout=None) -> Tensor:
     """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), of the Bessel function I0."""
-    return _window(torch.kaiser_window, window_length, dtype, periodic, beta)
+    return _window("kaiser_window", window_length, dtype, periodic, beta)
 
 
 # --- copies ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .creation import _kind, _sizes
+from .creation import _kind, _made, _sizes
 from .dtype import as_device, as_dtype, name_of
 from .engine.operator import as_method, operator
 from .engine.spelling import factory, spelled
@@ -67,7 +67,7 @@ def _floating(dtype: Any) -> torch.dtype:
 @factory()
 def rand(shape, dtype=None, name=None) -> Tensor:
     """Uniform in [0, 1)."""
-    return Tensor(torch.rand(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
+    return _made("rand", (_sizes(shape),), _floating(dtype))
 
 
 @factory("pin_memory")
@@ -81,7 +81,7 @@ def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None) -> Tensor:
 @factory()
 def randn(shape, dtype=None, name=None) -> Tensor:
     """Standard normal; of complex numbers each part has the variance 1/2."""
-    return Tensor(torch.randn(_sizes(shape), dtype=_floating(dtype), device=as_device(None)))
+    return _made("randn", (_sizes(shape),), _floating(dtype))
 
 
 @factory("pin_memory")
@@ -126,13 +126,13 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None) -> Tensor:
     """Integers from low up to, not including, high; `randint(n)` from 0."""
     kind = torch.int64 if dtype is None else as_dtype(dtype)
     low, high = _bounds(low, high)
-    return Tensor(torch.randint(low, high, _sizes(shape), dtype=kind, device=as_device(None)))
+    return _made("randint", (low, high, _sizes(shape)), kind)
 
 
 @factory()
 def randperm(n, dtype="int64", name=None) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
-    return Tensor(torch.randperm(n, device=as_device(None)).to(as_dtype(dtype)))
+    return _made("randperm", (n,), "int64").astype(dtype)
 
 
 # --- of another tensor's shape ------------------------------------------------------------------------------

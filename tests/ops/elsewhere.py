@@ -6,10 +6,15 @@ from collections.abc import Callable
 
 import tests.embedding.test_bag
 import tests.embedding.test_dynamic
+import tests.nn.functional.test_activation
+import tests.nn.functional.test_common
 import tests.nn.functional.test_likelihood
+import tests.nn.functional.test_loss
 import tests.nn.functional.test_normalization
 import tests.nn.functional.test_pooling
+import tests.nn.functional.test_regularization
 import tests.nn.functional.test_vision
+import tests.nn.test_transformer
 import tests.ops.test_complex_numbers
 import tests.ops.test_decomposition
 import tests.ops.test_gathering
@@ -27,8 +32,13 @@ import tests.sparse.test_elementwise
 import tests.sparse.test_products
 import tests.sparse.test_structure
 import tests.sparse.test_tensor
+import tests.speech.nn.test_decoder
+import tests.speech.nn.test_keyword
+import tests.speech.nn.test_masks
 import tests.speech.nn.test_operators
+import tests.speech.nn.test_subsampling
 import tests.speech.test_resample
+import tests.speech.test_wav2vec2
 import tests.test_random
 import tests.test_tensor
 
@@ -45,6 +55,7 @@ _ops = tests.ops
 _functional = tests.nn.functional
 _solved = _ops.test_decomposition
 _sparse = tests.sparse
+_speech = tests.speech.nn
 
 TESTED: dict[str, Callable[..., None]] = {
     "copy_to": tests.test_tensor.test_copies_between_devices_are_on_the_tape,
@@ -60,6 +71,28 @@ TESTED: dict[str, Callable[..., None]] = {
     "depthwise_back": tests.speech.nn.test_operators.test_depthwise_convolution,
     "depthwise_plain": tests.speech.nn.test_operators.test_depthwise_convolution,
     "depthwise_weight": tests.speech.nn.test_operators.test_depthwise_convolution,
+    # Constants that are made or drawn, and what is read from labels, masks, lengths and ids.
+    "attention_bias": tests.nn.test_transformer.test_every_spelling_is_the_formula,
+    "drawn_mask": _functional.test_regularization.test_dropout_gives_the_gradient_its_own_mask,
+    "drawn_line": _functional.test_regularization.test_dropout_of_channels_and_of_selu,
+    "drawn_slopes": _functional.test_activation.test_random_slopes_are_uniform_and_scale_the_gradient,
+    "exponential_logs": _functional.test_activation.test_a_gumbel_sample_has_the_probabilities_of_softmax,
+    "to_one_hot": _functional.test_activation.test_a_gumbel_sample_has_the_probabilities_of_softmax,
+    "entropies": _functional.test_likelihood.test_losses_that_torch_has_too,
+    "picks": _functional.test_loss.test_cross_entropy_of_integer_labels,
+    "below": _functional.test_common.test_masks_trees_and_samples_of_labels,
+    "largest_places": _functional.test_pooling.test_pooling_with_uneven_padding,
+    "adaptive_places": _functional.test_pooling.test_adaptive_pooling,
+    "best_places": _functional.test_pooling.test_fractional_windows_begin_where_paddle_has_them,
+    "bag_places": tests.embedding.test_bag.test_every_mode_is_torchs,
+    "frequency_shares": tests.embedding.test_bag.test_every_mode_is_torchs,
+    "own_lengths": _speech.test_masks.test_lengths,
+    "within_lengths": _speech.test_masks.test_lengths,
+    "hidden_frames": _speech.test_masks.test_the_mask_of_attention_joins_lengths_and_chunks,
+    "subsampled": _speech.test_subsampling.test_values_and_number_of_frames,
+    "begun": _speech.test_decoder.test_what_is_behind_an_end_is_not_read,
+    "there": _speech.test_keyword.test_padding_and_loudness_change_nothing,
+    "convolved_lengths": tests.speech.test_wav2vec2.test_outputs_equal_the_recorded_ones,
     "ctc": _functional.test_likelihood.test_ctc,
     "transducer": _functional.test_likelihood.test_the_transducer_is_the_sum_over_all_alignments,
     "sampled": _functional.test_vision.test_affine_grids_and_sampling,

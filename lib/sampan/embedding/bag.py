@@ -9,6 +9,7 @@ import torch
 
 from .. import nn
 from ..dtype import name_of
+from ..engine.operator import operator
 from ..engine.tape import written
 from ..engine.tensor import Tensor
 from ..kernels.arena import copied
@@ -73,6 +74,25 @@ def _bags(input: Any, offsets: Any, include_last_offset: bool) -> tuple[torch.Te
     return ids, starts
 
 
+@operator(returns="Any", amp="as_is")
+def bag_places(input, offsets, include_last_offset, count, padding_idx, device):
+    """The ids of all bags one after the other, where each bag starts and the end, and with padding_idx, which
+    is left out, the places of the kept ids. Raises ValueError for ids that are not 0 to count - 1."""
+    ids, starts = (t.to(device) for t in _bags(input, offsets, include_last_offset))
+    check_ids(ids, count, "input")
+    if padding_idx is None:
+        return ids, starts
+    kept = ids != padding_idx % count
+    before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
+    return ids[kept], before[starts], kept
+
+
+@operator(amp="as_is")
+def frequency_shares(ids, dtype):
+    """1 / how often each id occurs among ids."""
+    return (1.0 / torch.bincount(ids).double())[ids].to(dtype)
+
+
 def embedding_bag(
     input: Any,
     weight: Tensor,
@@ -103,27 +123,29 @@ def embedding_bag(
     if per_sample_weights is not None and mode != "sum":
         raise ValueError(f"per_sample_weights: expected mode 'sum', got {mode!r}")
     count = weight.shape[0]
-    ids, starts = (t.to(weight.data.device) for t in _bags(input, offsets, include_last_offset))
-    check_ids(ids, count, "input")
+    if padding_idx is not None and not -count <= padding_idx < count:
+        raise ValueError(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
+    if not isinstance(input, Tensor):
+        input, offsets = map(Tensor, _bags(input, offsets, include_last_offset))
+        include_last_offset = True
+    elif offsets is not None and not isinstance(offsets, Tensor):
+        offsets = Tensor(_ids(offsets, "offsets"))
+    device = weight.data.device
+    ids, starts, *kept = bag_places(input, offsets, include_last_offset, count, padding_idx, device)
     scale: Any = None
     if per_sample_weights is not None:
-        if per_sample_weights.size != len(ids):
-            raise ValueError(f"per_sample_weights: expected {len(ids)}, got {int(per_sample_weights.size)}")
+        expected = (kept[0] if kept else ids).shape[0]
+        if per_sample_weights.size != expected:
+            raise ValueError(f"per_sample_weights: expected {expected}, got {int(per_sample_weights.size)}")
         scale = per_sample_weights.reshape([-1])
-    if padding_idx is not None:
-        if not -count <= padding_idx < count:
-            raise ValueError(f"padding_idx: expected {-count} to {count - 1}, got {padding_idx}")
-        kept = ids != padding_idx % count
-        before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
-        ids, starts = ids[kept], before[starts]
-        scale = None if scale is None else scale[Tensor(kept)]
-    if max_norm is not None and len(ids):
-        torch.embedding_renorm_(weight.data, ids.unique(), max_norm, norm_type)
+        scale = scale[kept[0]] if kept else scale
+    if max_norm is not None and ids.shape[0]:
+        torch.embedding_renorm_(weight.data, ids.data.unique(), max_norm, norm_type)
         written(weight.data)
     as_rows = sparse and weight.node is None
     if mode == "max":
         return bag_tops(weight, ids, starts, as_rows)
-    share = (1.0 / torch.bincount(ids).double())[ids].to(weight.data.dtype) if scale_grad_by_freq else None
+    share = frequency_shares(ids, weight.data.dtype) if scale_grad_by_freq else None
     return bag_sums(weight, scale, ids, starts, mode == "mean", as_rows, share)
 
 

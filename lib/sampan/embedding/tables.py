@@ -55,7 +55,7 @@ class EmbeddingTables(nn.Layer):
                 f"ids{at}: expected 0 to {self.num_embeddings[table] - 1}, for table {table}, got "
                 f"{int(places[tuple(at)])}"
             )
-        return embedding(Tensor(places + self._starts.data), self.weight)
+        return embedding(ids + self._starts, self.weight)
 
     def table(self, number: int) -> Tensor:
         """The rows of one table, in the memory of all."""

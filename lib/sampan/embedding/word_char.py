@@ -61,7 +61,7 @@ class CharEmbedding(nn.Layer):
         if ids.ndim < 1 or not ids.shape[-1]:
             raise ValueError(f"chars: expected [..., characters of a word], got shape {list(ids.shape)}")
         *places, most = ids.shape
-        flat = Tensor(ids.reshape(ids.numel() // most, most))  # [words, C]
+        flat = chars.reshape([-1, most])  # [words, C]
         if self.conv is None:
             found = embedding_bag(flat, self.table.weight, mode=self.pooling, padding_idx=self.padding_idx)
         else:
@@ -69,13 +69,11 @@ class CharEmbedding(nn.Layer):
         return found.reshape([*places, width])
 
     def _largest(self, flat: Tensor, conv: nn.Layer) -> Any:
-        there = flat.data != self.padding_idx  # [words, C]
+        there = flat != self.padding_idx  # [words, C]
         seen = conv(self.table(flat).transpose([0, 2, 1]))  # [words, d, C]
         least = Tensor(torch.tensor(-torch.inf, dtype=seen.data.dtype))
-        top = ops.where(Tensor(there.unsqueeze(1)), seen, least).max(axis=2)  # [words, d]
-        return ops.where(
-            Tensor(there.any(1, keepdim=True)), top, Tensor(torch.zeros((), dtype=seen.data.dtype))
-        )
+        top = ops.where(there.unsqueeze(1), seen, least).max(axis=2)  # [words, d]
+        return ops.where(there.any(1, keepdim=True), top, Tensor(torch.zeros((), dtype=seen.data.dtype)))
 
     def extra_repr(self) -> str:
         return f"pooling={self.pooling!r}"

@@ -11,6 +11,7 @@ import torch
 from .. import nn
 from ..engine.tensor import InvalidArgument, Tensor
 from ..nn import functional as F
+from ..nn.functional.attention import attention_bias
 
 
 class Embeddings(nn.Layer):
@@ -83,9 +84,7 @@ class BERT(nn.Layer):
 
 def _bias(mask: Any) -> Tensor:
     """[batch, 1, 1, time]: the attention bias, 0 for tokens and the dtype's least value for padding."""
-    hidden = mask.data[:, None, None, :] == 0
-    least = torch.finfo(torch.float32).min
-    return Tensor(torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, least))
+    return attention_bias(mask, torch.float32, torch.finfo(torch.float32).min).unsqueeze([1, 2])
 
 
 class MaskedLM(nn.Layer):

@@ -89,9 +89,9 @@ class TwoTower(nn.Layer):
     def user_tower(self, users: Tensor, history: Tensor) -> Tensor:
         """users: int64 [batch]; history: int64 [batch, length], newest last, num_items for none; returns
         [batch, dim]."""
-        valid = (history.data != self.num_items).to(self.recency.data.dtype)
+        valid = (history != self.num_items).astype(self.recency.dtype)
         # softmax over the positions with an item; zeros for an empty history
-        weights = F.softmax(self.recency + Tensor((1 - valid) * HIDDEN), -1) * Tensor(valid)
+        weights = F.softmax(self.recency + (1 - valid) * HIDDEN, -1) * valid
         if isinstance(self.items, DynamicEmbedding):
             history_sum = (self.items(history) * weights.unsqueeze(-1)).sum(1)
         else:  # sums the rows without storing them

@@ -139,7 +139,7 @@ class DIN(nn.Layer):
         # one lookup of history and item: [batch, length + 1, dim]
         rows = self.rows(ops.concat([history, items.unsqueeze(1)], 1))
         item = rows[:, length]
-        valid = Tensor((history.data != self.num_items).to(rows.data.dtype))
+        valid = (history != self.num_items).astype(rows.dtype)
         past = self.interest(rows[:, :length] + self.marks(marks), item, valid)
         parts = [item, past, item * past]
         if self.context is not None and context is not None:

@@ -112,8 +112,8 @@ class WordCharClassifier(nn.Layer):
 
     def forward(self, words: Any, chars: Any) -> Any:
         inputs = {"word": (words,), "char": (chars,)}.get(self.channels, (words, chars))
-        count = (words.data != 0).sum(1, keepdim=True).clamp(min=1)  # [B, 1]
-        text = self.embedding(*inputs).sum(1) / Tensor(count)  # [B, d]; padding has zero vectors
+        count = (words != 0).sum(1, keepdim=True).clip(min=1)  # [B, 1]
+        text = self.embedding(*inputs).sum(1) / count  # [B, d]; padding has zero vectors
         return self.head(self.dropout(text))
 
 

@@ -9,11 +9,11 @@ import copy
 import math
 from typing import Any, NamedTuple
 
-import torch
-
-from ..dtype import DataType, as_dtype
+from ..creation import full
+from ..dtype import DataType
 from ..engine.tensor import InvalidArgument, Tensor
 from ..ops.joining import concat
+from ..ops.shape import triu
 from . import functional as F
 from .attr import ParamAttr
 from .container import LayerList
@@ -126,8 +126,8 @@ class MultiHeadAttention(Layer):
             return StaticCache(*self.compute_kv(key, key if value is None else value))
         if value is not None:
             return Cache(key, value)
-        empty = key.data.new_empty(key.shape[0], self.num_heads, 0, self.head_dim)
-        return Cache(Tensor(empty), Tensor(empty))
+        empty = key.new_empty([key.shape[0], self.num_heads, 0, self.head_dim])
+        return Cache(empty, empty)
 
     def forward(
         self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None
@@ -331,7 +331,7 @@ class Transformer(Layer):
 
     def generate_square_subsequent_mask(self, length: Any) -> Tensor:
         """[length, length]: 0 where a token may look, minus infinity above the diagonal."""
-        return Tensor(torch.full((int(length), int(length)), -math.inf, dtype=as_dtype(self._dtype)).triu(1))
+        return triu(full([int(length), int(length)], -math.inf, self._dtype), 1)
 
 
 def _shared(attr: Any) -> tuple[Any, Any]:

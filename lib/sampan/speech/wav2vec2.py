@@ -9,17 +9,18 @@ Source: Baevski et al., wav2vec 2.0, 2020, section 2. Names of settings and para
 that Hugging Face publishes, which `load_published` reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import torch
 
 from .. import nn
+from ..engine.operator import operator
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..nn import functional as F
 from ..ops import where
-from .nn.masks import _check_lengths, length_mask
+from .nn.masks import checked_lengths, length_mask
 
 __all__ = ["Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC", "load_published", "published_state"]
 
@@ -238,6 +239,19 @@ class _Blocks(nn.Layer):
         return self.layer_norm(x) if self.norm_first else x
 
 
+def _convolved(time: Any, steps: Sequence[tuple[int, int]]) -> Any:
+    """The length that convolutions with these kernels and strides leave of `time`."""
+    for kernel, stride in steps:
+        time = (time - kernel) // stride + 1
+    return time
+
+
+@operator()
+def convolved_lengths(lengths, steps):
+    """`_convolved` of each length, at least 0."""
+    return _convolved(lengths, steps).clamp(min=0)
+
+
 class Wav2Vec2Encoder(nn.Layer):
     """wav2vec 2.0 without a head.
 
@@ -262,10 +276,11 @@ class Wav2Vec2Encoder(nn.Layer):
         self.encoder = _Blocks(config)
 
     def frames(self, time: Any) -> Any:
-        """The number of frames for a number of samples, of ints or of a buffer of ints."""
-        for kernel, stride in zip(self.config.conv_kernel, self.config.conv_stride, strict=True):
-            time = (time - kernel) // stride + 1
-        return time.clamp(min=0) if isinstance(time, torch.Tensor) else max(time, 0)
+        """The number of frames for a number of samples, of an int, or of a buffer or Tensor of ints."""
+        steps = list(zip(self.config.conv_kernel, self.config.conv_stride, strict=True))
+        if isinstance(time, Tensor | torch.Tensor):
+            return convolved_lengths(time, steps)
+        return max(_convolved(time, steps), 0)
 
     def forward(self, samples: Any, lengths: Any = None, masked: Any = None) -> tuple[Tensor, Tensor]:
         weight: Any = self.feature_projection.projection.weight
@@ -279,14 +294,14 @@ class Wav2Vec2Encoder(nn.Layer):
             )
         if not bool(torch.isfinite(samples.data).all()):
             raise InvalidArgument("samples: expected finite numbers, got NaN or infinity")
-        ends = self.frames(_check_lengths(lengths, *samples.shape))
+        ends = self.frames(checked_lengths(lengths, *samples.shape))
         x = self.feature_projection(self.feature_extractor(samples))
         if masked is not None:
             if self.masked_spec_embed is None:
                 raise InvalidArgument("masked: this network has no vector for masked frames")
             x = where(masked.unsqueeze(-1), self.masked_spec_embed.expand(x.shape), x)
         valid = None if lengths is None else length_mask(ends, x.shape[1]).to(x.place)
-        return self.encoder(x, valid), Tensor(ends)
+        return self.encoder(x, valid), ends
 
     def _fewest(self) -> int:
         """The least number of samples that give a frame."""

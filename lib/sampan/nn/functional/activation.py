@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, Tensor
 from ...ops import activation as ops
 from ...ops import inplace
@@ -68,7 +69,25 @@ def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None) -> Tens
         raise InvalidArgument(f"rrelu: expected 0 <= lower <= upper <= 1, got {lower} and {upper}")
     if not training:
         return ops.leaky_relu(x, (lower + upper) / 2)
-    return masked(x, Tensor(torch.empty_like(x.data).uniform_(lower, upper).masked_fill_(x.data >= 0, 1.0)))
+    return masked(x, drawn_slopes(x, lower, upper))
+
+
+@operator(amp="as_is")
+def drawn_slopes(x, lower, upper):
+    """1 where x is 0 or more, else a number drawn between lower and upper."""
+    return torch.empty_like(x).uniform_(lower, upper).masked_fill_(x >= 0, 1.0)
+
+
+@operator(amp="as_is")
+def exponential_logs(x):
+    """Logarithms of numbers drawn from the exponential distribution, in the shape of x."""
+    return torch.empty_like(x).exponential_().log()
+
+
+@operator(amp="as_is")
+def to_one_hot(x, axis):
+    """What makes x the one-hot vector of its largest entry when it is added."""
+    return torch.zeros_like(x).scatter_(axis, x.argmax(axis, keepdim=True), 1.0) - x
 
 
 def gumbel_softmax(
@@ -81,8 +100,5 @@ def gumbel_softmax(
     """
     if temperature <= 0:
         raise InvalidArgument(f"gumbel_softmax: expected a temperature above 0, got {temperature}")
-    soft = ops.softmax((x - Tensor(torch.empty_like(x.data).exponential_().log())) / temperature, axis)
-    if not hard:
-        return soft
-    best = soft.data.argmax(axis, keepdim=True)
-    return Tensor(torch.zeros_like(soft.data).scatter_(axis, best, 1.0) - soft.data) + soft
+    soft = ops.softmax((x - exponential_logs(x)) / temperature, axis)
+    return to_one_hot(soft, axis) + soft if hard else soft

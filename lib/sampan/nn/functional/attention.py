@@ -5,12 +5,19 @@ from typing import Any
 
 import torch
 
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, Tensor
 from ...ops.attention import attend, fused, fused_attention
 from ...ops.joining import repeat_interleave
 from .regularization import dropout as drop_out
 
 __all__ = ["scaled_dot_product_attention"]
+
+
+@operator(amp="as_is")
+def attention_bias(mask, dtype, least):
+    """What is added to attention scores for a mask: 0 where it holds (bool, or not 0), else `least`."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(mask.logical_not(), least)
 
 
 def attention(
@@ -25,7 +32,7 @@ def attention(
     if groups and heads != groups:  # a head of key and value serves several of query
         key, value = (repeat_interleave(x, heads // groups, 2) for x in (key, value))
     if mask is not None and mask.dtype == torch.bool:
-        mask = Tensor(torch.zeros_like(mask.data, dtype=query.data.dtype).masked_fill_(~mask.data, -math.inf))
+        mask = attention_bias(mask, query.data.dtype, -math.inf)
     if mask is not None and mask.ndim == 3:
         mask = mask.unsqueeze(1)
     scale = float(scale or (query.shape[-1] or 1) ** -0.5)

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from ...dtype import as_dtype
-from ...engine.apply import observer_of, observers, wrap
+from ...engine.apply import observer_of, observers
+from ...engine.operator import operator
 from ...engine.tape import written
 from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...ops.embedding import rows_at
@@ -178,9 +179,13 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None) -> Tensor:
 def sequence_mask(x, maxlen=None, dtype="int64", name=None) -> Tensor:
     """[*x.shape, maxlen]: 1 at the places below each length in x, 0 behind. maxlen: the longest of x unless
     given."""
-    lengths = x.data
     longest = int(plain(maxlen)) if maxlen is not None else -1
     if longest < 0:
-        longest = int(lengths.max()) if lengths.numel() else 0
-    places = torch.arange(longest, device=lengths.device)
-    return wrap((places < lengths.unsqueeze(-1)).to(as_dtype(dtype)))
+        longest = int(x.data.max()) if x.data.numel() else 0
+    return below(x, longest, as_dtype(dtype))
+
+
+@operator()
+def below(x, count, dtype):
+    """[*x.shape, count]: 1 at the places below each length in x, 0 behind."""
+    return (torch.arange(count, device=x.device) < x.unsqueeze(-1)).to(dtype)

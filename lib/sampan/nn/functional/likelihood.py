@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ...engine.apply import wrap
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, Tensor
 from ...kernels import speech_ctc
 from ...ops import criteria
@@ -94,6 +95,13 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@operator(returns=tuple[Tensor, ...])
+def entropies(p):
+    """p and p log(p); a negative p counts as 0."""
+    share = p.clamp(min=0)
+    return share, torch.xlogy(share, share)
+
+
 def kl_div(input, label, reduction="mean", log_target=False, name=None) -> Tensor:
     """label (log(label) - input): input holds log probabilities, label probabilities (0 counts as 0), or,
     with log_target, their logarithms. reduction: also "batchmean", the sum over the number of rows."""
@@ -103,8 +111,8 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None) -> Tenso
     if log_target:
         loss = label.exp() * (label - input)
     else:
-        share = label.data.clamp(min=0)
-        loss = wrap(torch.xlogy(share, share)) - wrap(share) * input
+        share, entropy = entropies(label)
+        loss = entropy - share * input
     if reduction == "batchmean":
         return loss.sum() / input.shape[0] if input.ndim else loss
     return reduced(loss, reduction)

@@ -1,9 +1,11 @@
 """Losses with Paddle's arguments."""
 
+import math
 from typing import Any
 
 import torch
 
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...ops.activation import log_softmax
 from ...ops.criteria import NUMBERS
@@ -87,15 +89,31 @@ def cross_entropy(
     )
     if soft:
         return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
-    hard = _hard_labels(input, label, axis, classes, ignore_index)
+    _check_hard(input, label, axis, classes, ignore_index)
     logs = log_softmax(input, axis) if use_softmax else input.log()
     keep, count_all = label.ndim == input.ndim, ignore_index < 0 and weight is None
-    return _picked(logs, hard, weight, ignore_index, reduction, axis, label_smoothing, keep, count_all)
+    return _picked(logs, label, weight, ignore_index, reduction, axis, label_smoothing, keep, count_all)
+
+
+@operator(returns=tuple[Tensor, ...])
+def picks(label, weight, ignore_index, axis, dtype, smoothing):
+    """Of labels along `axis`: their places, int64; the factor of each loss; the sum of these, or infinity
+    for 0."""
+    keep = axis < label.ndim and label.shape[axis] == 1
+    hard = (label.squeeze(axis) if keep else label).long()
+    ignored = hard == ignore_index
+    places = hard.masked_fill(ignored, 0)
+    factor = torch.ones_like(places, dtype=dtype) if weight is None else weight[places]
+    factor = factor.masked_fill(ignored, 0)
+    if smoothing > 0 and weight is not None:
+        factor = factor * (1 - smoothing) + weight.mean() * smoothing * (~ignored)
+    total = factor.sum()
+    return places.unsqueeze(axis), factor, total.masked_fill(total == 0, math.inf)
 
 
 def _picked(
     logs: Any,
-    hard: Any,
+    label: Any,
     weight: Any,
     ignore_index: int,
     reduction: str,
@@ -105,22 +123,16 @@ def _picked(
     count_all: bool,
 ) -> Any:
     """The weighted, smoothed, reduced loss of integer labels from log probabilities."""
-    ignored = hard == ignore_index
-    places = hard.masked_fill(ignored, 0)
-    loss = -logs.take_along_axis(Tensor(places.unsqueeze(axis)), axis, False).squeeze(axis)
-    factor = torch.ones_like(places, dtype=logs.data.dtype) if weight is None else weight.data[places]
-    factor = factor.masked_fill(ignored, 0)
+    places, factor, total = picks(label, weight, ignore_index, axis, logs.data.dtype, smoothing)
+    loss = -logs.take_along_axis(places, axis, False).squeeze(axis)
     if smoothing > 0:  # as the soft label that gives this share to all classes
         loss = loss * (1 - smoothing) - logs.mean(axis=axis) * smoothing
-        if weight is not None:
-            factor = factor * (1 - smoothing) + weight.data.mean() * smoothing * (~ignored)
-    loss = loss * Tensor(factor)
+    loss = loss * factor
     if reduction == "none":
         return loss.unsqueeze(axis) if keep else loss
     if reduction == "sum":
         return loss.sum()
-    total = factor.numel() or float("nan") if count_all else float(factor.sum())
-    return loss.sum() / total if total else loss.sum() * 0.0
+    return loss.sum() / ((factor.size or math.nan) if count_all else total)
 
 
 def _soft(
@@ -143,8 +155,9 @@ def _soft(
     return loss.sum() / factor.sum() if reduction == "mean" else reduced(loss, reduction)
 
 
-def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: int) -> torch.Tensor:
-    """Whole labels without the class axis, checked."""
+def _check_hard(input: Any, label: Any, axis: int, classes: int, ignore_index: int) -> None:
+    """Raises InvalidArgument or InvalidType unless the labels are whole and fit, without the class axis or
+    with length 1 there."""
     hard = label.data
     if hard.ndim == input.ndim and hard.shape[axis] == 1:
         hard = hard.squeeze(axis)
@@ -155,9 +168,7 @@ def _hard_labels(input: Any, label: Any, axis: int, classes: int, ignore_index: 
         )
     if hard.is_floating_point() and bool((hard != hard.trunc()).any()):  # PaddlePaddle cuts them off
         raise InvalidType("label: expected integers, or soft_label=True; got fractions")
-    hard = hard.long()
-    check_labels(hard, classes, ignore_index)
-    return hard
+    check_labels(hard.long(), classes, ignore_index)
 
 
 def check_labels(labels: torch.Tensor, classes: int, ignore_index: int) -> None:
@@ -178,5 +189,5 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
         raise InvalidArgument(
             f"nll_loss: expected weight of shape [{input.shape[1]}], got {list(weight.shape)}"
         )
-    hard = _hard_labels(input, label, 1, input.shape[1], ignore_index)
-    return _picked(input, hard, weight, ignore_index, reduction, 1, 0.0, False, False)
+    _check_hard(input, label, 1, input.shape[1], ignore_index)
+    return _picked(input, label, weight, ignore_index, reduction, 1, 0.0, False, False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...engine.apply import wrap
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, Tensor
 from ...ops.pooling import ADAPTIVE_MAX, MAX, adaptive_pool, at_places, avg_pool, max_pool, put_at_places
 from ...ops.shape import pad_constant
@@ -83,25 +83,27 @@ class _Windows:
             found = found.unsqueeze(-1) * (end - (begin.clamp(min=0) if exclusive else begin))
         return found
 
-    def places(self) -> torch.Tensor:
-        """The flat place in x of the largest entry of each window."""
-        x = self.x.data
-        found = MAX[x.ndim - 2](x, self.kernel, self.step, self.pads, 1, self.ceil_mode)[1]
-        if self.by_hand is None:
-            return found
-        flat, stride = torch.zeros_like(found), 1  # counted in the padded image: count again in x
-        outside = torch.zeros_like(found, dtype=torch.bool)
-        for m, (before, after) in zip(reversed(x.shape[2:]), reversed(self.by_hand), strict=True):
-            place, size = found % m - before, m - before - after
-            outside |= (place < 0) | (place >= size)
-            flat += place * stride
-            found, stride = found // m, stride * size
-        return flat.masked_fill(outside, -1)
-
     def given_back(self, value: Any) -> Any:
         """`value` in the format that x came in."""
         value = value.squeeze(2) if self.n == 1 else value
         return channels_back(value, self.last)
+
+
+@operator()
+def largest_places(x, kernel, step, pads, ceil_mode, added):
+    """The flat place in an image of the largest entry of each window. added: how much of x [n, c, ...] is
+    padding, before and after along each axis, or None; the place is -1 where padding is the largest."""
+    found = MAX[x.ndim - 2](x, kernel, step, pads, 1, ceil_mode)[1]
+    if added is None:
+        return found
+    flat, stride = torch.zeros_like(found), 1  # counted in the padded image: count again in x
+    outside = torch.zeros_like(found, dtype=torch.bool)
+    for m, (before, after) in zip(reversed(x.shape[2:]), reversed(added), strict=True):
+        place, size = found % m - before, m - before - after
+        outside |= (place < 0) | (place >= size)
+        flat += place * stride
+        found, stride = found // m, stride * size
+    return flat.masked_fill(outside, -1)
 
 
 def _largest(
@@ -119,9 +121,9 @@ def _largest(
     w = _Windows(n, x, kernel_size, stride, padding, ceil_mode, data_format, -math.inf, return_mask)
     if not return_mask:
         return w.given_back(max_pool(w.x, w.kernel, w.step, w.pads, w.ceil_mode))
-    places = w.places()
+    places = largest_places(w.x, w.kernel, w.step, w.pads, w.ceil_mode, w.by_hand)
     value = at_places(w.x, places) if w.by_hand is None else max_pool(w.x, w.kernel, w.step, w.pads, False)
-    return w.given_back(value), w.given_back(wrap(places.to(torch.int32)))
+    return w.given_back(value), w.given_back(places.astype("int32"))
 
 
 def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None) -> Any:
@@ -163,7 +165,7 @@ def _mean(
     if w.by_hand is None:
         value = avg_pool(w.x, w.kernel, w.step, w.pads, ceil_mode, exclusive)
     else:
-        value = avg_pool(w.x, w.kernel, w.step, w.pads, False, False, 1) / wrap(w.divisors(exclusive))
+        value = avg_pool(w.x, w.kernel, w.step, w.pads, False, False, 1) / Tensor(w.divisors(exclusive))
     if divisor is not None:
         value = value * (math.prod(w.kernel) / divisor)
     return w.given_back(value)
@@ -254,6 +256,12 @@ def _sizes(output_size: Any, size: Sequence[int]) -> tuple[int, ...]:
     return ints(output_size, len(size), "output_size")
 
 
+@operator()
+def adaptive_places(x, size):
+    """The flat place of the largest entry in each of the windows that cover x [n, c, ...] evenly."""
+    return ADAPTIVE_MAX[len(size)](x, size)[1]
+
+
 def _adaptive(
     n: int, x: Any, output_size: Any, data_format: str, largest: bool = False, return_mask: bool = False
 ) -> Any:
@@ -264,8 +272,8 @@ def _adaptive(
     if not largest:
         value = adaptive_pool(x, size)
         return channels_back(value.squeeze(2) if n == 1 else value, last)
-    places = ADAPTIVE_MAX[len(size)](x.data, size)[1]
-    found = [at_places(x, places)] + ([wrap(places.to(torch.int32))] if return_mask else [])
+    places = adaptive_places(x, size)
+    found = [at_places(x, places)] + ([places.astype("int32")] if return_mask else [])
     found = [f.squeeze(2) for f in found] if n == 1 else found
     return tuple(found) if return_mask else found[0]
 
@@ -329,10 +337,10 @@ def _unpooled(
             raise InvalidArgument(
                 f"output_size: expected about {usual}, within {list(step)}, got {output_size}"
             )
-    places = indices.data.long()
-    if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < math.prod(size):
+    found = indices.data
+    if found.numel() and not 0 <= int(found.min()) <= int(found.max()) < math.prod(size):
         raise InvalidArgument(f"expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
-    return put_at_places(x, places, size)
+    return put_at_places(x, indices.astype("int64"), size)
 
 
 def max_unpool1d(
@@ -388,10 +396,16 @@ def _fractional(n: int, x: Any, output_size: Any, kernel_size: Any, random_u: An
         shape[2 * axis : 2 * axis + 2] = rows.shape
         picked = picked * m + rows.reshape(shape)
     picked = picked.permute(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).flatten(n).to(x.data.device)
-    best = x.data.flatten(2)[:, :, picked].argmax(-1)  # [n, c, h', w'] of [n, c, h', w', kh kw]
-    places = picked.expand(*best.shape[:2], *picked.shape).gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    places = best_places(x, Tensor(picked))
     value = at_places(x, places)
-    return (value, wrap(places.to(torch.int32))) if return_mask else value
+    return (value, places.astype("int32")) if return_mask else value
+
+
+@operator()
+def best_places(x, picked):
+    """The flat place of the largest entry of x [n, c, ...] in each window, picked [h', w', k]."""
+    best = x.flatten(2)[:, :, picked].argmax(-1)  # [n, c, h', w'] of [n, c, h', w', k]
+    return picked.expand(*best.shape[:2], *picked.shape).gather(-1, best.unsqueeze(-1)).squeeze(-1)
 
 
 def fractional_max_pool2d(

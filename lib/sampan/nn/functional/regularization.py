@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...ops.regularization import masked
 from ...ops.shape import assign
@@ -17,6 +18,14 @@ def _probability(p: Any) -> float:
     if not 0 <= float(p) <= 1:
         raise InvalidArgument(f"expected p from 0 to 1, got {float(p)}")
     return float(p)
+
+
+@operator(amp="as_is")
+def drawn_mask(x, p, shape, scaled):
+    """0 with probability p, else 1, or 1 / (1 - p) if scaled: drawn in `shape` and repeated to the shape of
+    x."""
+    mask = torch.empty(shape, dtype=x.dtype, device=x.device).bernoulli_(1 - p)
+    return (mask.div_(1 - p) if scaled and p < 1 else mask).expand(x.shape)
 
 
 def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None) -> Tensor:
@@ -43,10 +52,8 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
         raise InvalidArgument(f"dropout: axis {axis} is outside an array of {x.ndim} axes")
     axes = [a % x.ndim for a in axes]
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
-    mask = torch.empty(shape, dtype=x.data.dtype, device=x.data.device).bernoulli_(1 - p)
-    if mode == "upscale_in_train" and p < 1:
-        mask.div_(1 - p)
-    value = masked(x._before() if inplace else x, Tensor(mask.expand(x.data.shape)))
+    mask = drawn_mask(x, p, shape, mode == "upscale_in_train")
+    value = masked(x._before() if inplace else x, mask)
     return x._write(value) if inplace else value
 
 
@@ -86,10 +93,17 @@ def _alpha(x: Any, p: Any, training: bool, shape: list[int]) -> Any:
         return assign(x)
     if p == 1:
         return x * 0.0
+    factor, moved = drawn_line(x, p, shape)
+    return masked(x, factor) + moved
+
+
+@operator(returns=tuple[Tensor, ...])
+def drawn_line(x, p, shape):
+    """What x is multiplied by, in its shape, and what is added then: with probability p nothing of it
+    stays."""
     a = ((1 - p) * (1 + p * _FLOOR**2)) ** -0.5
-    kept = torch.empty(shape, dtype=x.data.dtype, device=x.data.device).bernoulli_(1 - p)
-    moved = (1 - kept) * (a * _FLOOR) - a * _FLOOR * p
-    return masked(x, Tensor((kept * a).expand(x.data.shape))) + Tensor(moved)
+    kept = torch.empty(shape, dtype=x.dtype, device=x.device).bernoulli_(1 - p)
+    return (kept * a).expand(x.shape), (1 - kept) * (a * _FLOOR) - a * _FLOOR * p
 
 
 def alpha_dropout(x, p=0.5, training=True, name=None) -> Tensor:

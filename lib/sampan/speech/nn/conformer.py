@@ -16,7 +16,7 @@ from ...nn import functional as F
 from ...ops import concat, where
 from ...ops.normalization import normalize_layer
 from .attention import KeyCache, Projection, RelativeAttention, distance_encoding
-from .masks import _check_chunk, attention_mask, draw_chunk, length_mask
+from .masks import _check_chunk, all_full, attention_mask, draw_chunk, length_mask
 from .operators import depthwise, residual
 from .subsampling import Subsampling4, _check_features
 
@@ -195,19 +195,22 @@ class ConformerEncoder(nn.Layer):
     def forward(
         self, features: Any, lengths: Any = None, chunk: int | None = None, left_chunks: int = -1
     ) -> tuple[Tensor, Tensor]:
+        whole = lengths is None
         lengths = _check_features(features, lengths, self.input_size, self.blocks[0].norm.weight)
         _check_chunk(chunk, left_chunks)
         x = self.dropout(self.subsampling(features))
         time, lengths = x.shape[1], self.subsampling.frames(lengths)
         if chunk is None and self.dynamic_chunk and self.training:
             chunk = draw_chunk(time)
-        mask = attention_mask(lengths, time, chunk, left_chunks, x)
-        full = int(lengths.min()) == time
-        valid = None if full else length_mask(lengths, time).unsqueeze(-1)
+        whole = whole or all_full(lengths, time)
+        mask = None
+        if chunk is not None or not whole:
+            mask = attention_mask(lengths, time, chunk, left_chunks, x)
+        valid = None if whole else length_mask(lengths, time).unsqueeze(-1)
         distances = distance_encoding(time, time, self.width, x)
         for block in self.blocks:
             x, _ = block(x, distances, mask, valid)
-        return x, Tensor(lengths)
+        return x, lengths
 
     @no_grad()
     def step(self, features: Any, cache: EncoderCache | None, keep: int | None) -> tuple[Tensor, Any]:

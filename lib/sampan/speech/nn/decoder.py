@@ -13,6 +13,7 @@ import torch
 
 from ... import nn
 from ...engine.backward import no_grad
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, Tensor
 from ...nn import functional as F
 from .attention import distance_encoding
@@ -42,6 +43,13 @@ def _check_labels(
             f"labels: expected 1 to {vocabulary - 1}, got {int(named.min())} to {int(named.max())}"
         )
     return given.masked_fill(~inside, 0), counts
+
+
+@operator()
+def begun(labels, lengths, batch, vocabulary):
+    """The checked labels with the begin, number `vocabulary`, before each row."""
+    found, _ = _check_labels(labels, lengths, batch, vocabulary)
+    return torch.cat([found.new_full((batch, 1), vocabulary), found], 1)
 
 
 class AttentionDecoder(nn.Layer):
@@ -75,9 +83,11 @@ class AttentionDecoder(nn.Layer):
 
     def forward(self, encoded: Any, lengths: Any, labels: Any, label_lengths: Any) -> Tensor:
         batch, time = encoded.shape[:2]
-        labels, _ = _check_labels(labels, label_lengths, batch, self.vocabulary)
-        begin = torch.full((batch, 1), self.vocabulary)
-        read = Tensor(torch.cat([begin, labels], 1))  # [batch, n + 1]
+        labels, label_lengths = (
+            t if t is None or isinstance(t, Tensor) else Tensor(torch.as_tensor(t))
+            for t in (labels, label_lengths)
+        )
+        read = begun(labels, label_lengths, batch, self.vocabulary)  # [batch, n + 1]
         count = read.shape[1]
         # The positions 0 to n, as distances from the begin.
         positions = distance_encoding(1, count, self.width, encoded).flip(0)

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 
 from ... import nn
+from ...creation import ones_like
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, Tensor
 from ...nn import functional as F
 from ...ops import concat
@@ -23,7 +25,8 @@ __all__ = ["KeywordEncoder"]
 LEAST = -3.0  # normalized features are raised to this: digital silence is minus infinity but for rounding
 
 
-def _there(lengths: torch.Tensor, frames: int, like: torch.Tensor) -> torch.Tensor:
+@operator(amp="as_is")
+def _there(lengths, frames, like):
     """1 for a frame of the recording, 0 in padding, [batch, 1, frames], with the dtype of `like`."""
     places = torch.arange(frames, device=like.device)
     return (places[None] < lengths[:, None].to(like.device))[:, None].to(like.dtype)
@@ -80,14 +83,14 @@ class KeywordEncoder(nn.Layer):
     ) -> tuple[Tensor, Tensor]:
         lengths = _check_features(features, lengths, self.input_size, self.norm.weight)
         _check_chunk(chunk, left_chunks)
-        if bool((lengths < 1).any()):
+        if bool((lengths.data < 1).any()):
             raise InvalidArgument("features: expected at least one frame in each recording, got none")
-        frames, like = features.shape[1], features.data
-        mask = Tensor(_there(lengths, frames, like))
+        frames = features.shape[1]
+        mask = _there(lengths, frames, features)
         x = features.clip(min=LEAST).transpose([0, 2, 1]) * mask  # [batch, bins, time]
         count = mask.sum([1, 2], keepdim=True)
         x = (x - x.sum([1, 2], keepdim=True) / (count * self.input_size)) * mask
-        mask = Tensor(_there((lengths + 1) // 2, (frames + 1) // 2, like))
+        mask = _there((lengths + 1) // 2, (frames + 1) // 2, features)
         count = mask.sum(2)
         x = F.relu(self.norm(self.entrance(x))) * mask
         for block in self.blocks:
@@ -95,4 +98,4 @@ class KeywordEncoder(nn.Layer):
         mean = x.sum(2) / count
         deviation = ((x * x).sum(2) / count - mean * mean).clip(min=1e-6).sqrt()
         pooled = self.dropout(concat([mean, deviation], 1))
-        return pooled.unsqueeze(1), Tensor(torch.ones_like(lengths))
+        return pooled.unsqueeze(1), ones_like(lengths)

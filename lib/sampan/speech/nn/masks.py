@@ -11,6 +11,9 @@ from typing import Any
 
 import torch
 
+from ...creation import full
+from ...engine.apply import observers
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...random import randint
 
@@ -36,11 +39,37 @@ def _check_lengths(lengths: Any, batch: int, most: int, name: str = "lengths") -
     return given
 
 
+@operator()
+def own_lengths(lengths, batch, most):
+    """A checked copy of lengths, int64 [batch], each from 0 to `most`."""
+    return _check_lengths(lengths, batch, most)
+
+
+def checked_lengths(lengths: Any, batch: int, most: int) -> Tensor:
+    """`_check_lengths` as a Tensor."""
+    if lengths is None:
+        return full([batch], most, "int64")
+    given = lengths if isinstance(lengths, Tensor) else Tensor(torch.as_tensor(lengths))
+    return own_lengths(given, batch, most)
+
+
+@operator()
+def within_lengths(lengths, time):
+    """bool [batch, time]: True in the first `lengths[b]` frames of row b."""
+    ends = _check_lengths(lengths, len(lengths) if lengths.ndim else 0, time)
+    return torch.arange(time) < ends[:, None]
+
+
 def length_mask(lengths: Any, time: int) -> Tensor:
     """bool [batch, time]: True in the first `lengths[b]` frames of row b. lengths: integers [batch]."""
-    buffer = lengths.data if isinstance(lengths, Tensor) else torch.as_tensor(lengths)
-    lengths = _check_lengths(buffer, len(buffer) if buffer.ndim else 0, time)
-    return Tensor(torch.arange(time) < lengths[:, None])
+    given = lengths if isinstance(lengths, Tensor) else Tensor(torch.as_tensor(lengths))
+    return within_lengths(given, time)
+
+
+def all_full(lengths: Any, time: int) -> bool:
+    """Whether a mask of these lengths hides nothing and may be left out. An observer sees the same calls for
+    all lengths: for it none is left out."""
+    return not observers and int(lengths.min()) == time
 
 
 def _check_chunk(chunk: int | None, left_chunks: int) -> None:
@@ -73,19 +102,22 @@ def draw_chunk(time: int) -> int | None:
     return None if drawn > time // 2 else drawn % 25 + 1
 
 
-def attention_mask(
-    lengths: torch.Tensor, time: int, chunk: int | None, left_chunks: int, like: Any
-) -> Tensor | None:
+@operator(amp="as_is")
+def hidden_frames(lengths, chunks, time, like):
+    """What is added to scores [batch, 1, time, time]: minus infinity for frames behind lengths, and where
+    chunks, bool [time, time] or None, is False. Padding frames see themselves: a row of minus infinity alone
+    would become NaN."""
+    seen = (torch.arange(time) < lengths[:, None])[:, None, None, :]  # [batch, 1, 1, time]
+    seen = (seen if chunks is None else seen & chunks) | torch.eye(time, dtype=torch.bool)
+    return torch.zeros(seen.shape, dtype=like.dtype).masked_fill_(~seen, -math.inf).to(like.device)
+
+
+def attention_mask(lengths: Any, time: int, chunk: int | None, left_chunks: int, like: Any) -> Tensor | None:
     """What is added to attention scores: 0 where a frame is seen, else minus infinity; None if all are seen.
 
-    lengths: [batch]. like: a tensor of the scores' dtype and place. Shape [batch, 1, time, time].
+    lengths: int64 [batch]. like: a Tensor of the scores' dtype and place. Shape [batch, 1, time, time].
     """
-    if chunk is None and int(lengths.min()) == time:
+    if chunk is None and all_full(lengths, time):
         return None
-    seen = (torch.arange(time) < lengths[:, None])[:, None, None, :]  # [batch, 1, 1, time]
-    if chunk is not None:
-        seen = seen & chunk_mask(time, chunk, left_chunks).data
-    # Padding frames see themselves: a row of minus infinity alone would become NaN.
-    seen = seen | torch.eye(time, dtype=torch.bool)
-    hidden = torch.zeros(seen.shape, dtype=like.data.dtype).masked_fill_(~seen, -math.inf)
-    return Tensor(hidden.to(like.data.device))
+    chunks = None if chunk is None else chunk_mask(time, chunk, left_chunks)
+    return hidden_frames(lengths, chunks, time, like)

@@ -51,8 +51,8 @@ class RecurrentEncoder(nn.Layer):
         lengths = _check_features(features, lengths, self.input_size, self.norm.weight)
         _check_chunk(chunk, left_chunks)
         lengths = self.subsampling.frames(lengths)
-        x, _ = self.rnn(self.subsampling(features), None, Tensor(lengths))
-        return self.norm(x), Tensor(lengths)
+        x, _ = self.rnn(self.subsampling(features), None, lengths)
+        return self.norm(x), lengths
 
     def step(self, features: Any, caches: Any, keep: int | None) -> tuple[Tensor, Any]:
         """One chunk of a stream, as in ConformerEncoder; the caches are the states of the layers."""

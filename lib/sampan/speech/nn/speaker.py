@@ -106,9 +106,9 @@ class SpeakerEncoder(nn.Layer):
 
     def forward(self, features: Any, lengths: Any = None) -> Tensor:
         lengths = _check_features(features, lengths, self.input_size, self.linear.weight)
-        if bool((lengths < 1).any()):
+        if bool((lengths.data < 1).any()):
             raise InvalidArgument("features: expected at least one frame in each recording, got none")
-        mask = Tensor(_there(lengths, features.shape[1], features.data))
+        mask = _there(lengths, features.shape[1], features)
         x = features.clip(min=-3.0).transpose([0, 2, 1]) * mask
         x = (x - x.sum(2, keepdim=True) / mask.sum(2, keepdim=True)) * mask
         x = self.norm(F.relu(self.entrance(x))) * mask
@@ -142,6 +142,6 @@ class AngularMargin(nn.Layer):
         margin = torch.tensor(self.margin)
         cos, sin = float(margin.cos()), float(margin.sin())
         moved = inner * cos - (1 - inner * inner).sqrt() * sin  # cos(angle + margin)
-        near = Tensor((inner.data > -cos).to(inner.data.dtype))
+        near = (inner > -cos).astype(inner.dtype)
         moved = moved * near + (inner - self.margin * sin) * (1 - near)
         return F.cross_entropy((cosine + hot * (moved - cosine)) * self.scale, speakers)

@@ -10,15 +10,16 @@ from typing import Any
 import torch
 
 from ... import nn
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...nn import functional as F
-from .masks import _check_lengths
+from .masks import checked_lengths
 
 __all__ = ["Subsampling4"]
 
 
-def _check_features(features: Any, lengths: Any, size: int, like: Any) -> torch.Tensor:
-    """The checked lengths of a batch of features [batch, time, size]; `like` has the expected dtype.
+def _check_features(features: Any, lengths: Any, size: int, like: Any) -> Tensor:
+    """The checked lengths, int64 [batch], of features [batch, time, size]; `like` has the expected dtype.
 
     Raises InvalidArgument for another shape, an empty batch, NaN or infinite numbers, and lengths beyond
     `time`; InvalidType for another dtype.
@@ -32,7 +33,13 @@ def _check_features(features: Any, lengths: Any, size: int, like: Any) -> torch.
         raise InvalidArgument("features: expected at least one sequence, got an empty batch")
     if not bool(torch.isfinite(features.data).all()):
         raise InvalidArgument("features: expected finite numbers, got NaN or infinity")
-    return _check_lengths(lengths, features.shape[0], features.shape[1])
+    return checked_lengths(lengths, features.shape[0], features.shape[1])
+
+
+@operator()
+def subsampled(lengths):
+    """The numbers of frames that Subsampling4 makes of these."""
+    return (((lengths - 1) // 2 - 1) // 2).clamp(min=0)
 
 
 class Subsampling4(nn.Layer):
@@ -58,9 +65,10 @@ class Subsampling4(nn.Layer):
 
     @staticmethod
     def frames(time: Any) -> Any:
-        """The number of frames after subsampling, of ints or of a buffer of ints."""
-        left = ((time - 1) // 2 - 1) // 2
-        return left.clamp(min=0) if isinstance(left, torch.Tensor) else max(left, 0)
+        """The number of frames after subsampling, of an int, or of a buffer or Tensor of ints."""
+        if isinstance(time, Tensor | torch.Tensor):
+            return subsampled(time)
+        return max(((time - 1) // 2 - 1) // 2, 0)
 
     def forward(self, features: Any) -> Tensor:
         """[batch, time, input_size] to [batch, frames(time), width]."""

@@ -12,7 +12,7 @@ from ...engine.tensor import InvalidArgument, Tensor
 from ...nn import functional as F
 from ...ops import concat
 from .keyword import LEAST, _SeparableBlock, _there
-from .masks import _check_lengths
+from .masks import checked_lengths
 
 __all__ = ["AudioVisualNet", "MouthEncoder", "SoundEncoder"]
 
@@ -90,18 +90,18 @@ class AudioVisualNet(nn.Layer):
             raise InvalidArgument(
                 f"sound: expected {PER_FRAME * time} frames for {time} of the mouths, got {sound.shape[1]}"
             )
-        lengths = _check_lengths(lengths, batch, time)
-        mask = Tensor(_there(lengths, time, mouths.data))
+        lengths = checked_lengths(lengths, batch, time)
+        mask = _there(lengths, time, mouths)
         branches = []
         if self.sound is not None:
-            there = Tensor(_there(lengths * PER_FRAME, time * PER_FRAME, mouths.data))
+            there = _there(lengths * PER_FRAME, time * PER_FRAME, mouths)
             branches.append(self.sound(sound, there) * mask)
         if self.mouth is not None:
             branches.append(self.mouth(mouths) * mask)
         x = F.relu(self.norm(self.join(concat(branches, 1)))) * mask
         for block in self.blocks:
             x = block(x, mask)
-        count = Tensor(lengths[:, None].clamp(min=1).to(mouths.data))
+        count = lengths.unsqueeze(1).clip(min=1).astype(mouths.dtype).to(mouths.place)
         mean = x.sum(2) / count
         deviation = ((x * x).sum(2) / count - mean * mean).clip(min=1e-6).sqrt()
         return self.head(self.dropout(concat([mean, deviation], 1)))
