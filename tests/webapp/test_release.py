@@ -65,7 +65,10 @@ def test_hidden_tests_instructor_cells_outputs_and_foreign_metadata_go():
         new_code_cell("### BEGIN HIDDEN TESTS\nassert f(9)\n### END HIDDEN TESTS"),
         new_markdown_cell("for the teacher", metadata={"tags": ["instructor"]}),
         new_code_cell(
-            "1 + 1", execution_count=4, outputs=[new_output("stream", text="2")], metadata={"path": "/secret"}
+            "# NBVAL_IGNORE_OUTPUT\n1 + 1",
+            execution_count=4,
+            outputs=[new_output("stream", text="2")],
+            metadata={"path": "/secret"},
         ),
     )
     made = release.release(book)

@@ -1,7 +1,7 @@
 """From an instructor's notebook to a learner's copy, in nbgrader's cell format.
 
-Solution regions become a stub, hidden tests and cells tagged `instructor`, outputs and foreign metadata are
-removed.
+Solution regions become a stub, hidden tests and cells tagged `instructor`, marks of the notebooks' own tests, outputs
+and foreign metadata are removed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 SLOT = re.compile(r"""@learn\.exercise\(\s*["']([\w.]+)["']""")
 KEPT_NOTEBOOK_KEYS = ("kernelspec", "language_info", "sampan")
 KEPT_CELL_KEYS = ("nbgrader", "tags", "editable", "deletable")
+TEST_MARKS = re.compile(r"^# NBVAL_\w+\n", re.M)  # for the test of the instructor's version
 SHORTEST_LEAK = 12  # a solution line shorter than this ("total = 0") does not reveal anything
 
 
@@ -164,7 +165,7 @@ def release(instructor: Any, lang: str = "en") -> Any:
         if "instructor" in cell.metadata.get("tags", []):
             continue
         try:
-            source = _stub(_without_hidden(cell.source), lang, cell)
+            source = TEST_MARKS.sub("", _stub(_without_hidden(cell.source), lang, cell))
             _no_other_marker(source)
         except ValueError as error:
             raise ValueError(f"cell {number}: {error}") from error
