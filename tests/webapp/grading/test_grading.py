@@ -63,6 +63,18 @@ def test_each_right_case_earns_its_share_and_all_are_judged(graded):
     assert "case 'secret block'" in result.message and result.compared is None
 
 
+def test_data_beside_the_notebook_is_read_and_not_changed(course, graded):
+    data = course.parent / "data"
+    data.mkdir()
+    (data / "one.csv").write_text("size\n1\n")
+    body = "    gradient = gradient * ONE\n" + SOLUTION.replace("    ### BEGIN SOLUTION\n", "")
+    reads = 'ONE = float(open("data/one.csv").read().split()[1])'
+    writes = 'try:\n    open("data/one.csv", "w")\n    ONE = 0.0\nexcept PermissionError:\n    pass'
+    (result,) = graded(HEAD + body, reads, writes).exercises
+    assert result.passed, result.message
+    assert (data / "one.csv").read_text() == "size\n1\n"
+
+
 def test_the_library_s_version_of_every_exercise_of_the_course_can_be_shown():
     for notebook in sorted(Path("notebooks").glob("[0-9]*.ipynb")):
         for exercise in grader.load_checks(notebook):

@@ -15,11 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import nbformat
+import numpy as np
 import pytest
 import requests
 
 from studio import moments
-from studio.gradebook import announcements, book, openings, received, terms
+from studio.gradebook import announcements, book, data_files, openings, received, terms
 from studio.gradebook.classroom import Submission
 from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
@@ -310,6 +311,38 @@ def test_receipts_and_terms_are_no_part_of_a_request(alone: Alone, ask: Ask, rel
         assert ask("bob", "POST", path, data={"assignment": "week 1"}).status_code == 403, path
     its = terms.of(alone.classroom, "week 1")
     assert its.deadline is None and its.visible and its.extensions == {"ada": 86400.0}
+
+
+def test_data_comes_with_a_teachers_notebook(alone: Alone, ask: Ask, tmp_path: Path) -> None:
+    table, pixels = b"title,year\nStalker,1979\n", BytesIO()
+    np.save(pixels, np.zeros((2, 3), np.float32))
+
+    def release(*files: tuple[str, bytes]) -> requests.Response:
+        sent = [("own", file) for file in (("films.ipynb", essay()), *files)]
+        return ask("tia", "POST", "release", data={"assignment": "films", "visible": "1"}, files=sent)
+
+    assert release(("films.csv", table), ("pixels.npy", pixels.getvalue())).status_code == 303
+    (one,) = [one for one in alone.run(alone.member("ada").board())["assignments"] if one["name"] == "films"]
+    assert [(file["name"], file["size"]) for file in one["data"]] == [("films.csv", 24), ("pixels.npy", 152)]
+    assert alone.run(alone.member("ada").data_file("films", "films.csv")) == table
+    with zipfile.ZipFile(BytesIO(ask("tia", "GET", "release/films.zip").content)) as archive:
+        assert archive.read("films/data/films.csv") == table
+    assert "data/films.csv" in ask("tia", "GET", "?assignment=films").text
+    for name, content, words in (
+        ("films.npy", table, "films.npy"),  # its name says another format
+        ("films.csv", b"\x7fELF" + bytes(40), "films.csv"),
+        ("films.exe", b"MZ", "films.exe"),
+        ("large.csv", b"a,b\n" + b"1,2\n" * (5 << 20), "at most 16 MB"),
+    ):
+        refused = release((name, content))
+        assert refused.status_code in (403, 409) and words in refused.text, name
+    assert alone.run(alone.member("ada").data_file("films", "films.csv")) == table  # as before
+    for path in ("films/..%2Ffilms.ipynb", "films/none.csv", "course/films.csv", "none/films.csv"):
+        assert ask("ada", "GET", f"{PREFIX}api/data/{path}").status_code == 404, path
+    ask("tia", "POST", "visible", data={"assignment": "films", "visible": ""})
+    assert ask("ada", "GET", f"{PREFIX}api/data/films/films.csv").status_code == 404
+    assert release(("other.csv", table)).status_code == 303  # the files of before are gone
+    assert [file.name for file in data_files.released(alone.classroom, "films")] == ["other.csv"]
 
 
 def test_a_model_answer_comes_from_the_service_when_the_class_allows_it(alone: Alone, ask: Ask) -> None:

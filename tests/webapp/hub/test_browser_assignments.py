@@ -18,12 +18,13 @@ from tests.webapp.hub.test_assignments import essay
 
 pytestmark = pytest.mark.browser
 OPENING_MS = 120_000
+FILMS = b"title,year\nStalker,1979\n"
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alone]:
     with serving_alone(tmp_path_factory.mktemp("alone")) as running:
-        files = [("own", ("essay.ipynb", essay()))]
+        files = [("own", ("essay.ipynb", essay())), ("own", ("films.csv", FILMS))]
         assert running.as_teacher("release", data={"assignment": "week 1", "visible": "1"}, files=files).ok
         assert running.as_teacher(
             "announcements", data={"text": "Welcome.\nRead https://example.org first."}
@@ -83,4 +84,5 @@ def test_fetch_hand_in_and_be_refused(
     no_sideways(narrow)
     assert axe(narrow) == []
     screenshot(narrow, "assignments-zh-narrow-dark")
-    assert (Path(own.home) / "assignments" / "week 1" / "essay.ipynb").is_file()
+    folder = Path(own.home) / "assignments" / "week 1"
+    assert (folder / "essay.ipynb").is_file() and (folder / "data" / "films.csv").read_bytes() == FILMS

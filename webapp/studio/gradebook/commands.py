@@ -59,6 +59,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     release.add_argument("folder", type=Path, help="the class; created if missing")
     release.add_argument("assignment")
     release.add_argument("notebooks", type=Path, nargs="+", help="instructor's versions, with their checks/")
+    release.add_argument(
+        "--data", type=Path, nargs="+", default=[], help="files that the notebooks read as data/NAME"
+    )
     release.add_argument("--language", choices=LANGUAGES, default="en", help="of the learners' copies (en)")
     release.set_defaults(run=_release)
     take = what.add_parser("import", help="collect submissions")
@@ -161,14 +164,18 @@ def duration(seconds: float) -> str:
 
 
 def _release(arguments: argparse.Namespace) -> int:
+    from . import data_files
     from .classroom import Classroom
     from .handout import hand_out
 
     arguments.folder.mkdir(parents=True, exist_ok=True)
     try:
         classroom = Classroom(arguments.folder)
+        asyncio.run(data_files.check(arguments.data))
         for path in hand_out(classroom, arguments.assignment, arguments.notebooks, arguments.language):
             print(path)
+        if arguments.data:
+            data_files.bring(classroom, arguments.assignment, arguments.data)
     except (ValueError, OSError) as error:
         return _fail(error)
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from studio.grading.release import read, release, slots_of, write
 
-from . import book
+from . import book, data_files
 from .classroom import Classroom, checked
 
 
@@ -79,7 +79,7 @@ def _check_cells(path: Path, copy: Any) -> None:
 
 
 def packed(classroom: Classroom, assignment: str) -> bytes:
-    """A zip file with the learners' copies of an assignment. Raises `ValueError` if it was not released."""
+    """A zip file with the learners' copies of an assignment and its data. Raises `ValueError` if it was not released."""
     copies = sorted(classroom.folder("release", assignment).glob("*.ipynb"))
     if not copies:
         raise ValueError(f"{classroom.name} has released no assignment {assignment!r}")
@@ -87,4 +87,7 @@ def packed(classroom: Classroom, assignment: str) -> bytes:
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for copy in copies:
             archive.write(copy, f"{assignment}/{copy.name}")
+        for file in data_files.released(classroom, assignment):
+            content = data_files.read(classroom, assignment, file.name) or b""
+            archive.writestr(f"{assignment}/{data_files.FOLDER}/{file.name}", content)
     return made.getvalue()

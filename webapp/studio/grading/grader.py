@@ -38,6 +38,7 @@ from .verdict import Result
 SETUP_TAG = "setup"
 SHARE = 3  # the time limit of all cells of a notebook, in limits of one cell
 READ_SECONDS = 10.0  # for the code to be parsed
+DATA = "data"  # the folder of data beside the instructor's notebook, and in the work folder
 Progress = Callable[[Literal["cell", "exercise"], int, int], None]
 
 
@@ -151,6 +152,7 @@ def grade(
         submission = _Submission(
             warm, learner, release(instructor, language_of(learner)), exercises, time_limit, progress
         )
+        submission.data = _data_beside(Path(instructor_path))
         results = []
         for number, exercise in enumerate(exercises, start=1):
             progress("exercise", number, len(exercises))
@@ -188,6 +190,7 @@ class _Submission:
         self.records, self.codes = _code_cells(learner, released)
         self.rules = [_rule(exercise, released) for exercise in exercises]
         self.readings: dict[str, Reading] = {}
+        self.data: dict[str, bytes] = {}  # by name in the work folder
 
     def grade(self, exercise: Exercise, rng: np.random.Generator, remaining: int) -> Result:
         """`remaining` exercises, this one included, share the remaining time for cells."""
@@ -200,6 +203,9 @@ class _Submission:
                 fault = rule_fault(reading)
                 if fault is not None:
                     return refused(exercise, fault)
+                with contextlib.suppress(Gone):  # what is asked next says so
+                    for name, content in self.data.items():
+                        sandbox.put(name, content, mode=0o444)
                 began = time.monotonic()
                 ends = self._run_cells(sandbox, exercise.slot, reading.needed, budget)
                 spent = time.monotonic() - began
@@ -268,6 +274,13 @@ class _Submission:
             if end.gone:
                 break
         return ends
+
+
+def _data_beside(instructor: Path) -> dict[str, bytes]:
+    """The files of data that were released with a notebook."""
+    folder = instructor.parent / DATA
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {f"{DATA}/{path.name}": path.read_bytes() for path in paths if path.is_file()}
 
 
 def _rule(exercise: Exercise, released: Any) -> Rule:

@@ -206,9 +206,9 @@ class Sandbox:
             self.end("the process sent something that is not a reply", "进程发回的不是应答")
         return reply
 
-    def put(self, name: str, content: bytes, seconds: float = FILE_SECONDS) -> None:
-        """Writes a file into the empty work folder."""
-        message = {"kind": "put", "name": name, "content": np.frombuffer(content, np.uint8)}
+    def put(self, name: str, content: bytes, seconds: float = FILE_SECONDS, mode: int = 0o644) -> None:
+        """Writes a file into the empty work folder; its folders are made."""
+        message = {"kind": "put", "name": name, "content": np.frombuffer(content, np.uint8), "mode": mode}
         self.ask(message, seconds)
 
     def get(self, name: str, most: int, seconds: float = FILE_SECONDS) -> bytes | None:

@@ -150,7 +150,10 @@ def _line(name: str, number: int, function: str, source: str) -> str:
 
 def _put(message: dict[str, Any]) -> dict[str, Any]:
     """Writes a file into the work folder, before any cell runs."""
-    Path(message["name"]).write_bytes(message["content"].tobytes())
+    path = Path(message["name"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(message["content"].tobytes())
+    path.chmod(message["mode"])
     return {}
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from studio.gradebook import announcements, openings, received, terms
+from studio.gradebook import announcements, data_files, openings, received, terms
 from studio.gradebook.classroom import COURSE, Classroom, Submission
 from studio.gradebook.submissions import mark
 from studio.grading.checker import Assignment
@@ -45,6 +45,12 @@ class Board:
         closed = self.state(learner, place, now) in ("hidden", "early")
         return None if closed or not path.is_file() else path.read_bytes()
 
+    def data(self, learner: str, name: str, file: str, now: float) -> bytes | None:
+        """A file of data of an assignment; None if the learner may not have it."""
+        its = terms.of(self.classroom, name)
+        closed = its.state(learner, now, 0) in ("hidden", "early")
+        return None if closed else data_files.read(self.classroom, name, file)
+
     def _released(self, known: dict[str, terms.Terms]) -> list[str]:
         """The course is one as soon as it has terms: without any it is on the page Courses, and that is enough."""
         folder = self.classroom.folder("release", "x").parent
@@ -65,6 +71,7 @@ class Board:
             **{"late": its.late, "percent": its.percent, "floor": its.floor, "attempts": its.attempts},
             "early": early,
             "answers": asdict(openings.rule(its)),
+            "data": [] if early else [asdict(file) for file in data_files.released(self.classroom, name)],
             "notebooks": [self._notebook(name, path, learner, its, now) for path in paths],
         }
 

@@ -184,6 +184,20 @@ class Released(Call):
         self.finish(found)
 
 
+class DataFile(Call):
+    """A file of data beside the notebooks of an assignment."""
+
+    @web.authenticated
+    async def get(self, name: str, file: str) -> None:
+        found = None
+        if name in self.desk.classroom.assignments():
+            found = await asyncio.to_thread(self.desk.board.data, self.user.name, name, file, time.time())
+        if found is None:
+            raise web.HTTPError(404, f"no file {file!r} in an assignment {name!r}")
+        self.set_header("Content-Type", "application/octet-stream")
+        self.finish(found)
+
+
 class Receipts(Call):
     """Whether the receipt in the body is one of this class, for teachers."""
 
@@ -208,6 +222,7 @@ def routes(desk: ServiceDesk) -> list[tuple[Any, ...]]:
         (f"/submissions/{place}", HandIn, shared),
         ("/assignments", Assignments, shared),
         (f"/assignments/{place}", Released, shared),
+        (f"/data/{place}", DataFile, shared),
         ("/feedback", Feedback, shared),
         ("/receipts", Receipts, shared),
     ]

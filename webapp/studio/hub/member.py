@@ -120,6 +120,10 @@ class RemoteChecker:
         """The learners' copy of a notebook of an assignment. Raises `GradingError`."""
         return await self._fetch("GET", _path("assignments", assignment), QUICK_S)
 
+    async def data_file(self, assignment: str, name: str) -> bytes:
+        """A file of data beside the notebooks of an assignment. Raises `GradingError`."""
+        return await self._fetch("GET", _path("data", Assignment(assignment, name)), QUICK_S)
+
     async def submissions(self) -> list[dict[str, Any]]:
         """The learner's submissions, with their verdicts."""
         found: list[dict[str, Any]] = (await self._ask("GET", "submissions", QUICK_S))["submissions"]

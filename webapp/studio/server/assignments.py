@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from tornado.escape import url_escape
 
 from studio import moments
 from studio.course import Course, Lesson
+from studio.gradebook import data_files
 from studio.gradebook.announcements import Announcement
 from studio.gradebook.classroom import COURSE, NAME
 from studio.gradebook.submissions import mark
@@ -208,6 +210,10 @@ class Fetch(TaskPage):
                 return
             await asyncio.to_thread(_store, _fetched(self.course.workspace, assignment), notebook, content)
             lesson = self.find(lesson_id)
+        try:
+            await self.fetch_data(assignment)
+        except GradingError as error:  # what is there can be worked with
+            self.log.warning("the data of %s: %s", assignment, error)
         course = Course(_fetched(self.course.workspace, assignment), self.course.workspace, assignment)
         if newer:
             await self.desk.cancel(lesson.id)
@@ -216,6 +222,36 @@ class Fetch(TaskPage):
         copy = await course.open_copy(lesson, self.language)
         inside = copy.relative_to(self.course.workspace).as_posix()
         self.redirect(self.address("open/lab", url_escape(inside, plus=False)), status=303)
+
+    async def fetch_data(self, assignment: str) -> None:
+        """The files of data beside the notebooks, those that are not there or that the class has changed."""
+        taker, workspace = self.taker(), self.course.workspace
+        board = await taker.board()
+        listed: list[dict[str, Any]] = next(
+            (one["data"] for one in board["assignments"] if one["name"] == assignment), []
+        )
+        folder = Course(_fetched(workspace, assignment), workspace, assignment).copies / data_files.FOLDER
+        for name in await asyncio.to_thread(_missing, folder, listed):
+            data_files.checked_name(name)
+            content = await taker.data_file(assignment, name)
+            await asyncio.to_thread(_store_data, folder, name, content)
+
+
+def _missing(folder: Path, listed: list[dict[str, Any]]) -> list[str]:
+    """The names of the files that are not in `folder` as the class has them."""
+
+    def same(file: dict[str, Any]) -> bool:
+        path = folder / file["name"]
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file["sha256"]
+
+    return [file["name"] for file in listed if not same(file)]
+
+
+def _store_data(folder: Path, name: str, content: bytes) -> None:
+    """Read-only: a notebook that writes beside its data would lose that when the class brings another version."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / name, content)
+    (folder / name).chmod(0o444)
 
 
 def _store(folder: Path, notebook: str, content: bytes) -> None:

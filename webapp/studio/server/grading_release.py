@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +13,14 @@ from tornado import web
 from tornado.httputil import HTTPFile
 
 from studio import moments
-from studio.gradebook import terms
+from studio.gradebook import data_files, terms
 from studio.gradebook.classroom import Classroom, checked, composed
 from studio.gradebook.handout import hand_out, packed
 from studio.gradebook.intake import take_in
 from studio.gradebook.submissions import MOST_BYTES
+from studio.uploads.refusal import Refusal
 
-from .grading_base import GradingPage
+from .grading_base import GradingPage, one_line
 
 MOST_UPLOADED = 256 << 20  # bytes of one zip file
 
@@ -31,14 +33,38 @@ class Release(GradingPage):
         room, assignment = self.find(name), composed(self.get_body_argument("assignment", "").strip())
         lessons = [self.desk.course.lesson(lesson_id) for lesson_id in self.get_body_arguments("lesson")]
         paths = [lesson.source for lesson in lessons if lesson is not None]
-        files = [file for file in self.request.files.get("own", []) if file.filename]
+        sent = [file for file in self.request.files.get("own", []) if file.filename]
+        files = [file for file in sent if Path(file.filename).suffix.lower() not in data_files.SUFFIXES]
+        data = [file for file in sent if file not in files]
         if any(file.filename.endswith(".py") for file in files) and not self.user.admin:
             # They are run with the rights of the grading account, which other classes of this machine have too.
             raise web.HTTPError(403, "only an administrator may bring hidden checks")
         hidden = not self.get_body_argument("visible", "")
-        earlier = await self.in_thread(_release, room, assignment, paths, files, self.language, hidden)
+        with tempfile.TemporaryDirectory(prefix="sampan-data-") as folder:
+            try:
+                brought = await asyncio.to_thread(_brought, Path(folder), data)
+                await data_files.check(brought)
+            except ValueError as error:
+                words = error.words(self.language) if isinstance(error, Refusal) else str(error)
+                raise web.HTTPError(
+                    409, words, reason=words if self.language == "zh" else one_line(words)
+                ) from error
+            earlier = await self.in_thread(_release, room, assignment, paths, files, self.language, hidden)
+            if brought:
+                await self.in_thread(data_files.bring, room, assignment, brought)
         self.desk.said[name] = ("released" if earlier is None else "released_again", earlier or 0)
         self.to_class(name, assignment)
+
+
+def _brought(folder: Path, files: Sequence[HTTPFile]) -> list[Path]:
+    """The uploaded files of data in `folder`. Raises `ValueError` for a name that is not one, or comes twice."""
+    found = []
+    for file in files:
+        found.append(folder / data_files.checked_name(file.filename))
+        if found[-1].exists():
+            raise ValueError(f"{file.filename} comes twice")
+        found[-1].write_bytes(file.body)
+    return found
 
 
 def _release(
@@ -83,7 +109,9 @@ def _unpack(folder: Path, files: Sequence[HTTPFile]) -> list[Path]:
             _parse(name.name, file.body)
             (folder / "checks" / name.name).write_bytes(file.body)
         else:
-            raise ValueError(f"{name.name}: expected notebooks (.ipynb) and their hidden checks (.py)")
+            raise ValueError(
+                f"{name.name}: expected notebooks (.ipynb), their hidden checks (.py) and files of data"
+            )
     for path in (folder / "checks").iterdir():
         if not (folder / f"{path.stem}.ipynb").is_file():
             raise ValueError(f"{path.name} belongs to no notebook: expected one named {path.stem}.ipynb")

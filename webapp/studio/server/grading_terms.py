@@ -8,7 +8,7 @@ from typing import Any
 from tornado import web
 
 from studio import moments
-from studio.gradebook import announcements, lateness, openings, terms, titles
+from studio.gradebook import announcements, data_files, lateness, openings, terms, titles
 from studio.gradebook.classroom import Classroom, composed
 from studio.gradebook.terms import DAY_S, Terms
 from studio.grading.release import check_id
@@ -25,6 +25,8 @@ def around(room: Classroom, assignment: str) -> dict[str, Any]:
     return {
         **{"terms": its, "moments": moments, "zone": moments.zone(its.deadline or time.time())},
         **{"news": announcements.load(room), "day_s": DAY_S, "released": released},
+        "data": data_files.released(room, assignment) if assignment else [],
+        **{"data_suffixes": data_files.SUFFIXES, "data_most": data_files.MOST_BYTES},
         "opened": [(one, named[one.notebook].get(check_id(one.slot))) for one in opened],
     }
 

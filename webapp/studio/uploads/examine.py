@@ -33,9 +33,10 @@ THUMBNAIL = (128, 128)
 Files = list[tuple[str, int, Callable[[], Any]]]  # name, size, and how to open it
 
 
-async def examined(path: Path, name: str) -> dict[str, Any]:
-    """What is in a file, by a process of its own; `name` is what the user called it. Raises Refusal."""
-    program = [sys.executable, "-m", "studio.uploads.examine", name]
+async def examined(path: Path, name: str, alone: bool = False) -> dict[str, Any]:
+    """What is in a file, by a process of its own; `name` is what the user called it. With `alone` it need not make a data
+    set: one image is taken too. Raises Refusal."""
+    program = [sys.executable, "-m", "studio.uploads.examine", name, *(["alone"] if alone else [])]
     if await asyncio.to_thread(bubble.available) is None:
         program = bubble.command(program)
     with path.open("rb") as stream:
@@ -85,7 +86,7 @@ def _parsed(answer: bytes, name: str, words: bytes) -> dict[str, Any]:
 # ---- in the limited process
 
 
-def examine(stream: BinaryIO, name: str) -> dict[str, Any]:
+def examine(stream: BinaryIO, name: str, alone: bool = False) -> dict[str, Any]:
     """The facts of a file. Raises Refusal."""
     size = stream.seek(0, os.SEEK_END)
     if not size:
@@ -94,7 +95,7 @@ def examine(stream: BinaryIO, name: str) -> dict[str, Any]:
     form = content.format_of(stream.read(content.HEAD), name)
     stream.seek(0)
     if form != "zip":
-        if form in ("png", "jpeg"):
+        if form in ("png", "jpeg") and not alone:
             raise Refusal("one_image", name=name)
         return _by_kind(form, name, [(name, size, partial(_whole, stream))])
     archive = archives.opened(stream)
@@ -274,11 +275,11 @@ def _table_blocks(told: dict[str, Any], heading: str) -> list[Block]:
     return found
 
 
-def main(name: str) -> int:
+def main(name: str, alone: bool = False) -> int:
     """Examines the file that is its input, and prints what it found."""
     bounds.LIMITS.apply()
     try:
-        told: dict[str, Any] = {"found": examine(sys.stdin.buffer, name)}
+        told: dict[str, Any] = {"found": examine(sys.stdin.buffer, name, alone)}
     except Refusal as refusal:
         told = {"refused": refusal.key, "values": refusal.values}
     except MemoryError:
@@ -288,4 +289,4 @@ def main(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], "alone" in sys.argv[2:]))
