@@ -7,13 +7,13 @@ earlier call, or a constant that does not depend on the inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 import sampan as paddle
-from sampan.creation import create
 from sampan.engine.apply import observed_by
 from sampan.engine.operator import Operator
 
@@ -29,16 +29,30 @@ class Call:
     settings: list[Any]
 
 
-@dataclass
-class Recorder:
-    """An observer. `given`: the buffers that exist before: inputs and parameters. `constants`: all others that no
+FACTORIES = {
+    "zeros",
+    "ones",
+    "empty",
+    "full",
+    "arange",
+    "eye",
+    "linspace",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+}
+
+
+class Recorder(TorchFunctionMode):
+    """An observer, and a mode that sees torch's factories. `given`: the buffers that exist before: inputs and parameters. `constants`: all others that no
     call made."""
 
-    given: Sequence[torch.Tensor]
-    calls: list[Call] = field(default_factory=list)
-    constants: list[torch.Tensor] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, given: Sequence[torch.Tensor]) -> None:
+        super().__init__()
+        self.given = given
+        self.calls: list[Call] = []
+        self.constants: list[torch.Tensor] = []
         self._origins: dict[int, Origin] = {id(b): ("given", n) for n, b in enumerate(self.given)}
         self._alive: list[torch.Tensor] = []  # an id is unique only among objects that are alive
         self._made = self._depth = 0
@@ -49,7 +63,7 @@ class Recorder:
             self.constants.append(buffer)
         return self._origins[id(buffer)]
 
-    def forward(self, operator: Operator, buffers: list[Any], settings: dict[str, Any]) -> Any:
+    def forward(self, operator: Operator, args: Any, buffers: list[Any], settings: dict[str, Any]) -> Any:
         if self._depth:  # operators inside an operator's function belong to it
             return operator.body(*buffers, **settings)
         flat = _flat([*buffers, *settings.values()])
@@ -64,10 +78,10 @@ class Recorder:
         self._keep(_flat([result[0] if operator.saves else result]))
         return result
 
-    def create(self, function: str, sizes: Any, dtype: Any, device: Any) -> torch.Tensor:
-        made = create(function, sizes, dtype, device)
-        if not self._depth:
-            self.calls.append(Call(f"create {function}", [], [*_flat(sizes), dtype, device]))
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        if not self._depth and function.__name__ in FACTORIES:
+            self.calls.append(Call(f"create {function.__name__}", [], _flat([args, kwargs or {}])))
             self._keep([made])
         return made
 
@@ -98,6 +112,6 @@ def recorded(
     given = [b for b in _flat(list(inputs)) if isinstance(b, torch.Tensor)]
     kept = [p.data for p in layer.parameters()] + [b.data for b in layer.buffers()]
     recorder = Recorder([*given, *kept])
-    with observed_by(recorder):
+    with observed_by(recorder), recorder:
         result = (call or layer)(*inputs)
     return recorder, [recorder.origin(b) for b in _flat(result) if isinstance(b, torch.Tensor)]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from scipy.signal import get_window
 
 import sampan as paddle
-from sampan.creation import create
-from sampan.engine.apply import observed_by
 
 
 @pytest.mark.parametrize(
@@ -127,32 +124,3 @@ def test_windows_against_scipy():
         with pytest.raises(ValueError, match="window_length"):
             make(-1)
     assert not paddle.hann_window(3, requires_grad=True).stop_gradient
-
-
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (lambda: paddle.zeros([2, 3]), ["zeros", [2, 3]]),
-        (lambda: paddle.full([2], 1.5, "float64"), ["full", [2], 1.5]),
-        (lambda: paddle.ones_like(paddle.to_tensor([[1, 2]])), ["full", [1, 2], 1]),
-        (lambda: paddle.arange(3), ["arange", 0, 3, 1]),
-        (lambda: paddle.randn([4]), ["randn", [4]]),
-        (lambda: paddle.randint(1, 5, [4]), ["randint", 1, 5, [4]]),
-    ],
-)
-def test_an_observer_sees_what_a_tensor_is_made_from(make, expected: list) -> None:
-    class Seen(list):
-        def create(self, *made_from):
-            self.append(made_from)
-            return create(*made_from)
-
-    seen = Seen()
-    paddle.seed(1)
-    with observed_by(seen):
-        made = make()
-    paddle.seed(1)
-    unseen = make()
-    ((function, sizes, dtype, device),) = seen
-    assert [function, *(list(s) if isinstance(s, torch.Size) else s for s in sizes)] == expected
-    assert made.data.dtype is dtype is unseen.data.dtype and made.data.device == device
-    np.testing.assert_array_equal(made.numpy(), unseen.numpy())

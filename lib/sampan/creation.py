@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from .dtype import as_device, as_dtype, default_dtype
-from .engine.apply import observer_of, observers
 from .engine.operator import as_method
 from .engine.spelling import factory, give
 from .engine.tensor import InvalidArgument, InvalidType, Tensor, to_tensor
@@ -52,17 +51,10 @@ def _fill(value: Any) -> Any:
     return value
 
 
-def create(function: str, sizes: Any, dtype: Any, device: Any) -> torch.Tensor:
-    """A buffer by torch's factory of this name, such as "zeros". sizes: its arguments before dtype and
-    device."""
-    made: torch.Tensor = getattr(torch, function)(*sizes, dtype=dtype, device=device)
-    return made
-
-
 def _made(function: str, sizes: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """On the present device and in the default floating dtype, unless given."""
-    make = (observers and observer_of("create")) or create
-    return Tensor(make(function, sizes, _kind(dtype), device or as_device(None)))
+    """By torch's factory of this name, on the present device and in the default floating dtype, unless
+    given. sizes: its arguments before these."""
+    return Tensor(getattr(torch, function)(*sizes, dtype=_kind(dtype), device=device or as_device(None)))
 
 
 def _full(sizes: Any, value: Any, kind: torch.dtype, device: Any) -> Tensor:

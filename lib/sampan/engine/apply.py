@@ -47,7 +47,7 @@ _LISTS = frozenset(
 # observer has no entry, so that where nothing is observed a call costs one test. An observer has some of
 # these: cast(operator, args), the arguments to use instead: see amp; forward(operator, args, buffers,
 # settings) and backward(node, gradient, run), which run an operator's function and derivatives in our place:
-# see trace; create(function, sizes, dtype, device), which makes a buffer in place of `create` in creation.py.
+# see trace.
 observers: dict[int, list[Any]] = {}
 
 
