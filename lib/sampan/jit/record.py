@@ -141,7 +141,7 @@ class Recorder(TorchFunctionMode):
         given, named = self.refs(tuple(args)), self.refs(settings)
         call = Call(function, name, given, named)
         result = self._run(call, args, settings)
-        if _holds_buffers(result):
+        if holds_buffers(result):
             call.result = self._results(result)
         elif result is None or result is NotImplemented:
             if not call.writes:  # a change of a mode, such as no_grad, belongs to no Program
@@ -284,5 +284,6 @@ def _buffers(value: Any) -> Iterator[torch.Tensor]:
         yield from _buffers(list(value.values()))
 
 
-def _holds_buffers(value: Any) -> bool:
+def holds_buffers(value: Any) -> bool:
+    """Whether there is a buffer in a value."""
     return next(_buffers(value), None) is not None

@@ -102,6 +102,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in ("data_feeder", "executor", "layer_helper", "layers", "param_attr"):
         return importlib.import_module(f"sampan.base.{name}")
+    if name in static.OF_GRAPHS:
+        return getattr(static, name)
     for module in (static, device, sys.modules["sampan"]):
         if name in vars(module) or (module.__name__ == "sampan" and hasattr(module, name)):
             return getattr(module, name)

@@ -11,6 +11,7 @@ from ..dtype import Place, name_of, set_device
 from ..engine.errors import InvalidArgument, InvalidType, with_name
 from ..engine.tensor import Tensor, to_tensor
 from ..nn.layer import Layer
+from ..optimizer.optimizer import Optimizer
 from ..random import get_rng_state as _rng_state
 from ..random import set_rng_state as _set_rng_state
 
@@ -65,20 +66,28 @@ def in_dynamic_mode():
 
 
 def enable_static():
-    """Make `in_dynamic_mode` False. There are no static graphs: `static.Program` and similar names raise
-    NotImplementedError when they are used; dynamic parts of the program still run."""
+    """Static mode: what is called on variables is added to `static.default_main_program()`."""
+    from .static_graph import building, running  # which dynamic programs need not load
+
     _modes["dynamic"] = False
+    Optimizer.static = running.minimize
+    building.start_building()
 
 
 def disable_static(place=None):
     """Return to dynamic mode, on `place` if given."""
-    _modes["dynamic"] = True
+    if not _modes["dynamic"]:
+        from .static_graph import building  # loaded by enable_static
+
+        building.stop_building()
+    _modes["dynamic"], Optimizer.static = True, None
     if place is not None:
         set_device(place)
 
 
 def set_mode(dynamic: bool) -> None:
-    _modes["dynamic"] = dynamic
+    """Dynamic mode, or static mode."""
+    (disable_static if dynamic else enable_static)()
 
 
 def disable_signal_handler():

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Sequence
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 from ..dtype import CPUPlace
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..jit.spec import InputSpec as InputSpec
+from .framework import _modes
 
 
 class NoStaticGraph(NotImplementedError, AttributeError):
@@ -52,8 +53,17 @@ def _module(name: str, **values: Any) -> ModuleType:
     """A module of static graphs: these values, and stand-ins for any other name."""
     made: Any = ModuleType(f"{__name__}.{name}")
     sys.modules[made.__name__] = made
-    vars(made).update(values, __getattr__=lambda other: _stand_in(f"{name}.{other}"))
+    vars(made).update(values, __getattr__=lambda other: _inside(name, other))
     return made
+
+
+def _inside(module: str, name: str) -> Any:
+    if module == "nn" and not name.startswith("__"):
+        from .static_graph import layers  # which dynamic programs need not load
+
+        if name in layers.__all__:
+            return getattr(layers, name)
+    return _stand_in(f"{module}.{name}")
 
 
 def _stand_in(name: str) -> Any:
@@ -63,6 +73,17 @@ def _stand_in(name: str) -> Any:
 
 
 # --- control flow, which a dynamic program runs at once: Python's own `if` and `while` do the same ---
+
+
+def _built(value: Any) -> bool:
+    """Whether this is a variable of a Program that is built."""
+    return not _modes["dynamic"] and isinstance(value, Tensor)
+
+
+def _flow_of_a_graph() -> Any:
+    from .static_graph import control_flow  # which dynamic programs need not load
+
+    return control_flow
 
 
 def _truth(value: Any, what: str) -> bool:
@@ -84,6 +105,8 @@ def cond(
     pred: Tensor, true_fn: Any = None, false_fn: Any = None, name: str | None = None, return_names: Any = None
 ) -> Any:
     """true_fn() where the one value of `pred` is true, else false_fn(); None for a function that is None."""
+    if _built(pred):
+        return _flow_of_a_graph().choose(pred, true_fn, false_fn)
     chosen, what = (true_fn, "true_fn") if _truth(pred, "cond: pred") else (false_fn, "false_fn")
     return None if chosen is None else _function(chosen, f"cond: {what}")()
 
@@ -98,6 +121,10 @@ def case(pred_fn_pairs: Sequence[tuple[Tensor, Any]], default: Any = None, name:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise InvalidType(f"case: pred_fn_pairs[{i}]: expected a pair (pred, fn), got {pair!r}")
         _function(pair[1], f"case: pred_fn_pairs[{i}]")
+    if any(_built(pred) for pred, _ in pairs):
+        (pred, fn), rest = pairs[0], pairs[1:]
+        other = default if not rest else lambda: _flow["case"](rest, default)
+        return _flow_of_a_graph().choose(pred, fn, other or fn)
     last = pairs[-1][1] if default is None else _function(default, "case: default")
     found = (fn for i, (pred, fn) in enumerate(pairs) if _truth(pred, f"case: pred_fn_pairs[{i}]"))
     return next(found, last)()
@@ -124,6 +151,8 @@ def switch_case(branch_index: Tensor, branch_fns: Any, default: Any = None, name
             f"{len(branches)} functions"
         )
     last = branches[max(branches)] if default is None else _function(default, "switch_case: default")
+    if _built(branch_index):
+        return _flow["case"]([(branch_index.reshape([]) == n, branches[n]) for n in branches], last)
     return branches.get(int(branch_index), last)()
 
 
@@ -139,6 +168,8 @@ def while_loop(
     _function(body, "while_loop: body")
     if not isinstance(loop_vars, list | tuple) or not loop_vars:
         raise InvalidType(f"while_loop: loop_vars: expected a list of Tensors, got {loop_vars!r}")
+    if any(map(_built, loop_vars)):
+        return _flow_of_a_graph().repeat(cond, body, loop_vars)
     values = list(loop_vars)
     again = _truth(cond(*values), "while_loop: what cond returns")
     while again:
@@ -172,17 +203,15 @@ __path__: list[str] = []  # makes this module a package
 bf16 = _module("amp.bf16", bf16_guard=_no_guard)
 amp = _module("amp", fp16_guard=_no_guard, bf16=bf16, __path__=[])
 del bf16  # `static.bf16` is not a name of Paddle
-_flow = {"case": case, "cond": cond, "switch_case": switch_case, "while_loop": while_loop}
+_flow: dict[str, Any] = {"case": case, "cond": cond, "switch_case": switch_case, "while_loop": while_loop}
 nn = _module("nn", **_flow, control_flow=_module("nn.control_flow", **_flow), __path__=[])
 del case, cond, switch_case, while_loop
 
 
-def default_main_program() -> SimpleNamespace:
-    """An object with a `random_seed`, which has no effect."""
-    return SimpleNamespace(random_seed=0)
-
-
-default_startup_program = default_main_program
+OF_GRAPHS = (
+    *("Executor", "Program", "append_backward", "data", "default_main_program", "default_startup_program"),
+    *("gradients", "load", "load_inference_model", "program_guard", "save", "save_inference_model"),
+)
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
@@ -191,4 +220,8 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
 
 
 def __getattr__(name: str) -> Any:
+    if name in OF_GRAPHS:
+        from . import static_graph  # which dynamic programs need not load
+
+        return getattr(static_graph, name)
     return _stand_in(name)

@@ -69,6 +69,7 @@ class Optimizer:
     powers_are_wide = False  # True where Paddle keeps them as large as the parameter, not as one number
     decoupled = False  # True where `update` treats a number given as weight_decay itself
     by_rule = False  # True where an `update` of its own does what `rule` says, as far as rows are concerned
+    static: Any = None  # `minimize` of a static graph, while one is built
     rescale = 1.0  # a factor on each gradient, after clipping and decay
 
     def __init__(
@@ -86,7 +87,7 @@ class Optimizer:
             raise InvalidType(f"learning_rate: expected a number or a scheduler, got {learning_rate!r}")
         if not isinstance(learning_rate, LRScheduler) and not math.isfinite(learning_rate):
             raise InvalidArgument(f"learning_rate: expected a finite number, got {learning_rate}")
-        if parameters is None:
+        if parameters is None and not self.static:
             raise MissingParameters("parameters: expected Parameters, such as layer.parameters(), got None")
         if isinstance(parameters, Tensor | dict):
             raise InvalidType(
@@ -98,7 +99,8 @@ class Optimizer:
         self._multi_precision = multi_precision
         self._prefix = f"{name}_" if name else ""
         self._groups: list[Group] = []
-        listed = list(parameters)
+        self._later = weight_decay, settings
+        listed = list(parameters or ())
         if listed and not isinstance(listed[0], dict):
             listed = [{"params": listed}]
         for group in listed:
@@ -295,6 +297,8 @@ class Optimizer:
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """`backward`, unless it was called, and a step; returns ([], pairs of parameter and gradient)."""
+        if self.static:
+            return self.static(loss, parameters)
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         return self.apply_gradients(pairs), pairs
 

@@ -1,0 +1,217 @@
+"""Running Programs, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...dtype import as_dtype, name_of
+from ...engine.apply import apply, wrap
+from ...engine.backward import enable_grad, grad, no_grad
+from ...engine.errors import InvalidArgument, InvalidType
+from ...engine.tape import written
+from ...engine.tensor import Tensor
+from ...jit.evaluation import Lengths, assign
+from ...jit.program import Ref, mapped
+from ...jit.symbolic import Length
+from .building import (
+    Choose,
+    Derive,
+    Loop,
+    Program,
+    Update,
+    default_main_program,
+    evaluated,
+    needed,
+    paused,
+)
+
+
+class Executor:
+    """Runs Programs. place: ignored; a Program runs where its parameters are."""
+
+    def __init__(self, place: Any = None) -> None:
+        self.place = place
+
+    def run(
+        self,
+        program: Program | None = None,
+        feed: dict[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        return_numpy: bool = True,
+        **settings: Any,
+    ) -> list[Any]:
+        """The values of `fetch_list` for what is fed; the updates of `minimize` are made.
+
+        feed: an array or Tensor for each input that is needed, by name. fetch_list: variables or names.
+        Raises InvalidArgument for an input that is missing or does not fit.
+        """
+        program = program or default_main_program()
+        if not isinstance(program, Program):
+            raise InvalidType(f"run: program: expected a Program, got {type(program).__name__}")
+        wanted = [program.ref(v) for v in ([] if fetch_list is None else list(_listed(fetch_list)))]
+        with paused():
+            if program.random_seed:
+                torch.manual_seed(program.random_seed)
+            values = self._values(program, feed or {}, wanted)
+            return [values[ref].numpy() if return_numpy else values[ref].detach() for ref in wanted]
+
+    def _values(self, program: Program, feed: dict[str, Any], wanted: list[Ref]) -> dict[Ref, Any]:
+        steps = evaluated(program.steps) if program.for_test else program.steps
+        steps = needed(steps, [*wanted, *(update.loss for update in program.updates)])
+        values: dict[Ref, Any] = {Ref("p", i): t for i, t in enumerate(program.recorder.outside.tensors)}
+        values |= {Ref("k", i): Tensor(b) for i, b in enumerate(program.recorder.outside.buffers)}
+        values |= _fed(program, feed)
+        derives = program.updates or any(isinstance(step, Derive) for step in steps)
+        with enable_grad() if derives else no_grad():
+            run(steps, values, program)
+            for update in program.updates:
+                _step(update, values)
+        return values
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _fed(program: Program, feed: dict[str, Any]) -> dict[Ref, Tensor]:
+    """The Tensors of the inputs."""
+    if unknown := set(feed) - {spec.name for spec in program.specs}:
+        raise InvalidArgument(
+            f"run: feed: no input {sorted(unknown)[0]!r}; there are {[s.name for s in program.specs]}"
+        )
+    found: dict[Ref, Tensor] = {}
+    for i, spec in enumerate(program.specs):
+        if spec.name not in feed:
+            continue
+        value = feed[spec.name]
+        tensor = value if isinstance(value, Tensor) else Tensor(torch.from_numpy(np.array(value)))
+        shape, kind = tuple(tensor.data.shape), as_dtype(spec.dtype)
+        if len(shape) != len(spec.shape) or any(
+            w not in (-1, n) for w, n in zip(spec.shape, shape, strict=True)
+        ):
+            raise InvalidArgument(
+                f"run: feed: {spec.name}: expected shape {list(spec.shape)}, got {list(shape)}"
+            )
+        if tensor.data.dtype is not kind:
+            raise InvalidArgument(
+                f"run: feed: {spec.name}: expected {name_of(kind)}, got {name_of(tensor.data.dtype)}"
+            )
+        found[Ref("x", i)] = Tensor(tensor.data, stop_gradient=program.inputs[i].stop_gradient)
+    return found
+
+
+def run(steps: Sequence[Any], values: dict[Ref, Any], program: Program) -> None:
+    """The calls on Tensors, operators through `apply`."""
+    given = [values.get(Ref("x", i), program.inputs[i]).data for i in range(len(program.specs))]
+    sizes = Lengths(given)
+
+    def tensor(ref: Ref) -> Any:
+        if ref not in values:
+            name = program.specs[ref.index].name if ref.kind == "x" else repr(ref)
+            raise InvalidArgument(f"run: feed: missing the input {name!r}")
+        return values[ref]
+
+    def buffer(leaf: Any) -> Any:
+        if isinstance(leaf, Ref):
+            return tensor(leaf).data
+        return leaf.at(sizes) if isinstance(leaf, Length) else leaf
+
+    for step in steps:
+        if isinstance(step, Choose):
+            chosen, given_there = step.ways[0 if bool(tensor(step.truth)) else 1]
+            run(chosen, values, program)
+            for ref, source in zip(step.result, given_there, strict=True):
+                values[ref] = tensor(source)
+            continue
+        if isinstance(step, Loop):
+            _repeat(step, values, program)
+            continue
+        if isinstance(step, Derive):
+            given_by = [None if g is None else tensor(g) for g in step.given]
+            sources = [tensor(ref) for ref in step.sources]
+            found = grad(
+                [tensor(t) for t in step.targets], sources, given_by, retain_graph=True, allow_unused=True
+            )
+            for ref, source, gradient in zip(step.result, sources, found, strict=True):
+                values[ref] = Tensor(torch.zeros_like(source.data)) if gradient is None else gradient
+            continue
+        settings = mapped(step.settings, buffer)
+        if step.operator is None:
+            result: Any = step.function(*mapped(step.args, buffer), **settings)
+            result = result if result is None else wrap(result)
+            for ref in step.writes:
+                written(values[ref].data, True)
+        else:
+            args = tuple(tensor(a) if isinstance(a, Ref) else mapped(a, buffer) for a in step.args)
+            result = apply(step.operator, args, settings)
+        assign(step.result, result, values)
+
+
+def _repeat(loop: Loop, values: dict[Ref, Any], program: Program) -> None:
+    """The steps of a loop, as long as its test holds."""
+    before = [values[ref] for ref in loop.state]
+    while True:
+        run(loop.test, values, program)
+        if not bool(values[loop.truth]):
+            break
+        run(loop.body, values, program)
+        turned = [values[ref] for ref in loop.given]
+        values.update(zip(loop.state, turned, strict=True))
+    values.update(zip(loop.result, [values[ref] for ref in loop.state], strict=True))
+    values.update(zip(loop.state, before, strict=True))  # what follows may read what went in
+
+
+def _step(update: Update, values: dict[Ref, Any]) -> None:
+    """One step of an optimizer."""
+    optimizer = update.optimizer
+    if not optimizer._parameter_list:
+        optimizer._add_group({"params": update.parameters}, *optimizer._later)
+    values[update.loss].backward(retain_graph=True)
+    optimizer.step()
+    optimizer.clear_grad()
+
+
+def gradients(
+    targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
+) -> list[Tensor]:
+    """Variables for the gradients of the sum of `targets` by `inputs`, one each."""
+    program = default_main_program()
+    outputs, sources = _listed(targets), _listed(inputs)
+    given = [None] * len(outputs) if target_gradients is None else _listed(target_gradients)
+    made: list[Tensor] = []
+    results: list[Ref] = []
+    for source in sources:
+        sample, ref = program.recorder.fresh(source.detach())
+        sample.name = f"{source.name}@GRAD"
+        program.names[sample.name] = ref
+        made.append(sample)
+        results.append(ref)
+    refs_given = [None if g is None else program.ref(g) for g in given]
+    step = Derive([program.ref(t) for t in outputs], [program.ref(s) for s in sources], refs_given, results)
+    program.steps.append(step)
+    return made
+
+
+def append_backward(
+    loss: Tensor, parameter_list: Any = None, no_grad_set: Any = None, callbacks: Any = None, **settings: Any
+) -> list[tuple[Tensor, Tensor]]:
+    """(parameter, variable of its gradient) for the parameters of the Program that want one."""
+    program = default_main_program()
+    chosen = parameter_list or [t for t in program.all_parameters() if not t.stop_gradient]
+    chosen = [program.var(p) if isinstance(p, str) else p for p in chosen]
+    return list(zip(chosen, gradients([loss], chosen), strict=True))
+
+
+def minimize(optimizer: Any, loss: Tensor, parameters: Any) -> tuple[list[Any], list[Any]]:
+    """What `Optimizer.minimize` does in static mode: each run of the Program makes a step."""
+    program = default_main_program()
+    chosen = list(parameters or [t for t in program.all_parameters() if not t.stop_gradient])
+    program.updates.append(Update(optimizer, program.ref(loss), chosen))
+    return [], [(p, None) for p in chosen]
