@@ -275,7 +275,7 @@ def test_a_line_without_a_label_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["hotel_reviews", "takeaway_reviews", "news_titles"])
 def test_a_card_counts_what_the_real_file_holds(name):
-    assert datasets.card(name).licence == "not stated: tests and figures only"
+    assert datasets.card(name).licence == "not stated by its source"
     if name not in datasets.available():
         pytest.skip(f"needs {name} in SAMPAN_DATA")
     found = datasets.load_texts(name)

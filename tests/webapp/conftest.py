@@ -6,8 +6,6 @@ browser page that is already logged in; when its test ends, the test fails if th
 
     def test_something(page, studio_url):
         page.goto(studio_url + "studio/courses")
-
-`SAMPAN_SCREENSHOTS_TO_DOCS=1` also copies the screenshots that the README shows into docs/.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from typing import Any
 
 import pytest
 import requests
-from PIL import Image
 
 from tests.webapp.running import Studio, free_port, start_studio
 
@@ -166,15 +163,12 @@ def phone(new_page: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def screenshot() -> Callable[..., Path]:
-    """`screenshot(page, name)` writes build/screenshots/<name>.png; `docs=True` marks one that the README shows."""
+    """`screenshot(page, name)` writes build/screenshots/<name>.png."""
 
-    def take(page: Any, name: str, docs: bool = False, full_page: bool = True) -> Path:
+    def take(page: Any, name: str, full_page: bool = True) -> Path:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         path = SCREENSHOTS / f"{name}.png"
         page.screenshot(path=path, full_page=full_page)
-        if docs and os.environ.get("SAMPAN_SCREENSHOTS_TO_DOCS") == "1":
-            # With a palette a picture of a page takes a third of the space, and no difference is seen.
-            Image.open(path).convert("RGB").quantize(256).save(ROOT / "docs" / path.name, optimize=True)
         return path
 
     return take

@@ -81,7 +81,7 @@ def test_verdicts_attempts_changes_and_former_copies(
         assert "def unbroadcast(gradient: Any" in card.locator("[data-kind=passed] .sp-code").inner_text()
         assert "# <b>mine</b>" in (studio.home / "my_engine" / "autograd.unbroadcast.py").read_text()
         card.evaluate("card => scrollTo(0, card.getBoundingClientRect().top + scrollY - 20)")
-        screenshot(page, "courses", docs=True, full_page=False)
+        screenshot(page, "courses", full_page=False)
 
         card.get_by_role("link", name="Changes and former copies").click()
         page.wait_for_url(f"**/studio/courses/{LESSON}/copy")

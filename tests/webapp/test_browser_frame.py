@@ -78,7 +78,7 @@ def test_pages_in_every_dress(
         screenshot(page, f"{name}-{lang}-{width}")
         if (name, lang, width) == ("home", "en", "wide"):
             page.locator("[data-digit][data-best='3']").wait_for()
-            screenshot(page, "home", docs=True, full_page=False)
+            screenshot(page, "home", full_page=False)
         accessible_in_both_themes(page, axe)
         if lang == "en":
             assert not re.search(r"[\u4e00-\u9fff]", page.locator("main").inner_text())
@@ -326,7 +326,7 @@ def test_open_a_copy_and_be_graded(
     page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=120_000)
     assert copy.exists() and "BEGIN SOLUTION" not in copy.read_text("utf-8")
     page.locator(".jp-RenderedMarkdown h1").first.wait_for(timeout=120_000)
-    screenshot(page, "lesson", docs=True, full_page=False)
+    screenshot(page, "lesson", full_page=False)
 
     page.goto(f"{studio.url}studio/courses")
     card = check(page)

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from playwright.sync_api import Error
 
 from tests.webapp.conftest import accessibility_problems
 from tests.webapp.hub.serving import NOTEBOOK, ClassHub
 
-OPENING_MS = 60_000  # the start of a learner's Studio, JupyterLab, a verdict: on a busy machine
+OPENING_MS = 180_000  # the start of a learner's Studio, JupyterLab, a verdict: on a busy machine
 SERVICE = "/services/sampan-7b/studio"
 WEEK = "week 1"
 CONTEST = "coins"
@@ -23,6 +25,8 @@ COINS = 12
 
 class Person:
     """Someone in front of a browser. Every page of ours that is looked at must be accessible and fit its window."""
+
+    seen: ClassVar[set[str]] = set()  # pages of learners that were looked at: those of thirty are alike
 
     def __init__(self, new_page: Callable[..., Any], hub: ClassHub, name: str, **options: Any) -> None:
         self.hub, self.name = hub, name
@@ -153,12 +157,22 @@ class Learner(Person):
     def own(self) -> str:
         return f"/user/{self.name}"
 
-    def arrive(self) -> None:
-        """Log in, and wait on the Hub's page until the own Studio has started."""
+    def look(self) -> None:
+        kind = re.sub(r"learner\d+|[0-9a-f]{32}|\?.*", "", self.page.url)
+        if kind not in self.seen:
+            super().look()
+            self.seen.add(kind)
+
+    def come(self) -> None:
+        """Log in: the Hub begins to start the own Studio."""
         self.log_in("/")
+        self.page.wait_for_url(re.compile("/hub/spawn|/user/"), wait_until="commit")
+
+    def arrive(self) -> None:
+        """Wait on the Hub's page until the own Studio has started."""
         self.page.wait_for_url(re.compile(f"/hub/spawn-pending/{self.name}|{self.own}/studio"))
         if "spawn-pending" in self.page.url:
-            with suppress(Exception):  # it may have gone on meanwhile
+            with suppress(Error):  # the browser may go on meanwhile
                 self.look()
         self.page.wait_for_url(f"**{self.own}/studio")
         self.look()

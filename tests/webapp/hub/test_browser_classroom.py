@@ -71,7 +71,7 @@ def test_a_class_from_the_first_login_to_the_last_mark(
     teacher.make_competition(tmp_path)
 
     late = names()[-1]
-    kept = []  # whose Studios go on running: the last group's
+    kept: list[Learner] = []  # whose Studios go on running: the last group's
     for group in groups():
         learners = [Learner(new_page, hub, name) for name in group]
         work(learners, late, teacher, tmp_path)
@@ -96,9 +96,12 @@ def test_a_class_from_the_first_login_to_the_last_mark(
 
     for group in groups():
         learners = kept if group[-1] == late else [Learner(new_page, hub, name) for name in group]
+        absent = [learner for learner in learners if learner not in kept]
+        for learner in absent:
+            learner.come()
+        for learner in absent:
+            learner.arrive()
         for learner in learners:
-            if learner not in kept:
-                learner.arrive()
             text = learner.marks()
             assert "Marks and comments" in text
             assert (COMMENT in text) == (learner.name == mistaken)
@@ -107,13 +110,15 @@ def test_a_class_from_the_first_login_to_the_last_mark(
             final = learner.board()
             assert sum("learner" in row for row in final) == LEARNERS
             assert "learner01" in final[0] and "1.00000 1.00000" in final[0]  # private, public
-            if learner not in kept:
+            if learner in absent:
                 learner.stop()
             learner.leave()
 
 
 def work(learners: list[Learner], late: str, teacher: Teacher, folder: Path) -> None:
     """One group: the first ones get the places, the others wait until one is free."""
+    for learner in learners:
+        learner.come()
     for learner in learners:
         learner.arrive()
         learner.page.get_by_text("Welcome. Start with week 1.").wait_for()

@@ -16,6 +16,13 @@ HTML = {"login.html", "home.html", "spawn_pending.html", "stop_pending.html", "n
 HTML |= {"logout.html", "error.html", "404.html"}
 
 
+VARS = front.template_vars("7b-teachers", "/services/7b/")
+
+
+def member(group: str) -> SimpleNamespace:
+    return SimpleNamespace(name="ada", escaped_name="ada", groups=[SimpleNamespace(name=f"7b-{group}")])
+
+
 class Handler:
     """The part of JupyterHub's handler that templates reach."""
 
@@ -28,18 +35,22 @@ class Handler:
 
 def rendered(name: str, accepted: str, **more: Any) -> str:
     given = {
-        **{key: value(None) if callable(value) else value for key, value in front.template_vars().items()},
+        **{key: value(None) if callable(value) else value for key, value in VARS.items()},
         **{
             "static_url": Handler(accepted).static_url,
             "base_url": "/hub/",
             "xsrf": "value",
             "url": "/hub/spawn",
         },
-        **{"user": SimpleNamespace(name="ada", escaped_name="ada"), "services": []},
+        **{"user": member("learners")},
         **{"login_url": "/hub/login", "logout_url": "/hub/logout", "authenticator_login_url": "/hub/login"},
         **{"custom_html": "", "login_service": "", "login_error": "", "username": "<b>", "message": ""},
         **{"authenticator": SimpleNamespace(request_otp=False), "progress_url": "/hub/api/progress"},
-        **{"default_server": SimpleNamespace(active=True), "failed": False, "failed_message": ""},
+        **{
+            "default_server": SimpleNamespace(active=True, pending=None),
+            "failed": False,
+            "failed_message": "",
+        },
         **{"spawn_url": "/hub/spawn/ada", "status_code": 404, "message_html": "", "extra_error_html": ""},
         **more,
     }
@@ -70,3 +81,13 @@ def test_every_page_of_a_member_is_ours() -> None:
 def test_a_wrong_password_in_both_languages(lang: str) -> None:
     html = rendered("login.html", lang, login_error="Invalid username or password", user=None)
     assert i18n.t("hub.wrong", lang) in html
+
+
+def test_a_studio_that_is_stopping_is_not_offered() -> None:
+    html = rendered("home.html", "en", default_server=SimpleNamespace(active=True, pending="stop"))
+    assert i18n.t("hub.stopping", "en") in html and 'id="stop"' not in html and "location.reload" in html
+
+
+def test_the_way_to_grading_is_shown_to_teachers() -> None:
+    shown = {group: rendered("home.html", "en", user=member(group)) for group in ("learners", "teachers")}
+    assert "/services/7b/" in shown["teachers"] and "/services/7b/" not in shown["learners"]

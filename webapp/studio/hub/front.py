@@ -30,9 +30,12 @@ def _html_lang(context: Context) -> str:
     return i18n.HTML_LANGUAGE[_language(context)]
 
 
-def template_vars() -> dict[str, Any]:
-    """For `c.JupyterHub.template_vars`, which calls each function with the user for the value of a name."""
+def template_vars(teachers: str, grading: str) -> dict[str, Any]:
+    """For `c.JupyterHub.template_vars`, which calls each function with the user for the value of a name. `teachers` is
+    the name of their group, `grading` the address of their page."""
     return {
+        "teachers": teachers,
+        "grading": grading,
         "t": lambda _user: _t,
         "html_lang": lambda _user: _html_lang,
         "styles": stylesheet(),

@@ -104,7 +104,9 @@ def _hub(c: Any, settings: Settings) -> None:
     hub.confirm_no_ssl = not settings.certificate
     hub.redirect_to_server = True
     hub.template_paths = [str(front.PAGES)]
-    hub.template_vars = front.template_vars()
+    hub.template_vars = front.template_vars(
+        group(settings.folder.name, "teacher"), _public(settings, f"/services/{settings.folder.service}/")
+    )
     c.ConfigurableHTTPProxy.command = [settings.proxy]
     c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{settings.proxy_port}"
     c.ConfigurableHTTPProxy.pid_file = str(private / PROXY_PID)

@@ -122,7 +122,7 @@ def test_a_graph_is_seen_and_its_messages_followed(
     page.get_by_role("heading", name=graph.t("heading.explore"), exact=True).evaluate(
         "it => it.scrollIntoView()"
     )
-    screenshot(page, "graph", docs=True, full_page=False)
+    screenshot(page, "graph", full_page=False)
 
     page.get_by_label(graph.t("field.node"), exact=True).fill("34")
     page.get_by_label(graph.t("field.node"), exact=True).press("Enter")

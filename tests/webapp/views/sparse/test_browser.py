@@ -89,7 +89,7 @@ def test_matrices_and_a_cloud(
     assert "Both results" in page.locator(".sx-result").inner_text()
 
     pattern = sparse.drawn(0)
-    screenshot(page, "sparse", docs=True, full_page=False)
+    screenshot(page, "sparse", full_page=False)
     wide = sparse.layout(0, "xaxis.range")
     pattern.get_by_role("button", name="Zoom in").click()
     page.wait_for_function(

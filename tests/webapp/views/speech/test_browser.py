@@ -91,7 +91,7 @@ def test_a_microphone_becomes_text(
     page.get_by_role("heading", name=t("speech.heading.listen"), exact=True).evaluate(
         "it => it.scrollIntoView()"
     )
-    screenshot(page, "speech", docs=RECOGNISES, full_page=False)
+    screenshot(page, "speech", full_page=False)
 
     # Pulled out: what a browser does then, end the track and say so.
     page.evaluate("window.given.getAudioTracks()[0].dispatchEvent(new Event('ended'))")

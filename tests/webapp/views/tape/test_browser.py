@@ -98,7 +98,7 @@ def test_walk_forward_and_backward(
     assert axe(page) == []
     no_sideways(page)
     page.locator(".tp-walk").evaluate("walk => scrollTo(0, walk.getBoundingClientRect().top + scrollY - 60)")
-    screenshot(page, "tape", docs=True, full_page=False)
+    screenshot(page, "tape", full_page=False)
     screenshot(page, "tape-whole")
 
     tape.choose("model.gpt")

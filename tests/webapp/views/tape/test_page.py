@@ -57,6 +57,7 @@ def test_only_a_named_tensor_of_floats_that_was_made_is_a_parameter() -> None:
         ("-" * 1900 + "1", "too_long", 0),
         ("x = ones([2])", "no_value", 1),
         ("import os\n1", "not_allowed", 1),
+        ("import os", "not_allowed", 1),
         ("x = y = 1\nx", "not_allowed", 1),
         ("(lambda: 1)()", "not_allowed", 1),
         ("[x for x in ones([2])]", "not_allowed", 1),

@@ -186,7 +186,7 @@ def test_train_compare_look_draw(
     train.expect_digit(7)
     page.mouse.move(0, 0)
     page.evaluate("scrollTo(0, 0)")
-    screenshot(page, "train", docs=True, full_page=False)
+    screenshot(page, "train", full_page=False)
     screenshot(page, "train-whole")
 
     example = page.get_by_role("button", name="Use a test image")

@@ -73,8 +73,10 @@ def evaluate(text: str, given: Mapping[str, Any] | None = None) -> tuple[Any, di
         for line in lines[:-1]:
             walk.assign(line)
         last = lines[-1]
-        if not isinstance(last, ast.Expr):
+        if isinstance(last, ast.Assign):
             raise ExpressionError("no_value", line=last.lineno)
+        if not isinstance(last, ast.Expr):
+            raise ExpressionError("not_allowed", line=last.lineno, what=type(last).__name__)
         return walk.value(last.value), walk.parameters
     except RecursionError as error:
         raise ExpressionError("too_long", most=LONGEST) from error
