@@ -65,7 +65,7 @@ def simple(name: str, title: str, about: str, path: str) -> Subject:
 
     def act(camera: Camera, lang: str) -> None:
         with camera.visitor(lang, path) as page:
-            page.wait_for_function("!document.querySelector('main [data-active]')")
+            page.locator("main [data-active]").first.wait_for(state="detached")
             camera.take(page, name, lang)
 
     return Subject(name, title, about, act)

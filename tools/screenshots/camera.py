@@ -84,4 +84,4 @@ class Camera:
         if lang == "en":
             page.mouse.move(0, 0)
             picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-            picture.quantize(256).save(self.docs / f"{name}.png", optimize=True)
+            picture.quantize(128).save(self.docs / f"{name}.png", optimize=True)

@@ -68,7 +68,7 @@ def tour(camera: Camera, running: ClassHub) -> None:
         camera.take(quiet, "class_starting", lang)
         quiet.context.close()
         page.wait_for_url("**/user/ada/studio")
-        page.locator(".sp-news").first.wait_for()
+        page.locator("[data-live] .sp-notice").first.wait_for()
         camera.take(page, "class_home", lang)
         if not worked:
             worked = True

@@ -242,6 +242,11 @@ def test_a_run_that_only_guesses_gets_a_hint(page: TrainPage) -> None:
     page.form.learning_rate.value = "1e-9"
     train(page)
     assert "no better than guessing" in page.status.value
+    page.form.optimizer.value = "Adam"
+    page.form.learning_rate.value = "100"
+    train(page)
+    assert "The learning rate of 100 is much too large" in page.status.value
+    assert "for example 0.01" in page.status.value
 
 
 def test_drawing_and_test_pictures(page: TrainPage, trained: Run) -> None:

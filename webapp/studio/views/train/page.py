@@ -257,7 +257,7 @@ class TrainPage:
             lost = (
                 run.state == "done" and run.result is not None and run.result.accuracy < NO_BETTER_THAN_CHANCE
             )
-            return notice(self._t("failed.chance"), bad=True) if lost else ""
+            return self._lost(run) if lost else ""
         if failure.kind == "diverged":
             rate = run.settings.learning_rate
             text = self._t("failed.diverged", epoch=failure.epoch, step=failure.step, rate=f"{rate:g}")
@@ -270,6 +270,14 @@ class TrainPage:
                 lang=self.lang,
             )
         return notice(self._t("failed.error"), bad=True, detail=failure.message, lang=self.lang)
+
+    def _lost(self, run: Run) -> str:
+        """Of a network that only guesses: a loss far above that of even guesses shows that the rate was too large."""
+        loss, rate = run.progress().test_loss, run.settings.learning_rate
+        if loss is None or loss < 2 * math.log(10):
+            return notice(self._t("failed.chance"), bad=True)
+        text = self._t("failed.too_large", loss=f"{loss:.3g}", rate=f"{rate:g}")
+        return notice(text, bad=True, more=self._t("failed.advice", rate=smaller_rate(rate)))
 
     def _row(self, run: Run) -> dict[str, Any]:
         settings, progress = run.settings, run.progress()
