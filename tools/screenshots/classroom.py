@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.webapp.hub.classroom import SERVICE, WEEK, WRONG, Learner, Teacher
-from tests.webapp.hub.serving import ClassHub, serving, wait_for
+from tests.webapp.hub.serving import NOTEBOOK, ClassHub, serving, wait_for
 
 from .camera import LOCALES, Camera
 
@@ -81,6 +81,8 @@ def tour(camera: Camera, running: ClassHub) -> None:
         for name, path in (("assignments", "assignments"), ("handed_in", "courses/handed-in")):
             page.goto(f"{running.url}/user/ada/studio/{path}")
             camera.take(page, f"class_{name}", lang)
+        page.goto(f"{running.url}/user/ada/studio/open/lab/assignments/{WEEK}/{NOTEBOOK}.ipynb")
+        page.locator(".sampan-session").get_by_text("CPU").wait_for()  # the notebook has the only place
         page.goto(f"{running.url}/user/ada/studio/open/page/tape")
         page.locator("[data-queue]").wait_for()
         camera.take(page, "class_waiting", lang)
