@@ -6,9 +6,9 @@ cache; with `download=True`, also fetched from the official source into the cach
 against the checksum on its card before it is read. Used in notebooks 00, 02, 03 and 04.
 """
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ __all__ = [
 # fmt: on
 
 
+SOURCES = "sampan.datasets"  # the group of entry points
 # The function of this module that loads what a reader reads.
 LOADERS = (
     dict.fromkeys(("idx", "npz", "scikit-learn"), "load")
@@ -123,7 +124,11 @@ def available() -> list[str]:
 def load(
     name: str, download: bool = False, progress: Progress = print_progress, version: str | None = None
 ) -> Any:
-    """The data set of this name: a `Bundle`, or what `studio.uploads.loading` describes if it was uploaded.
+    """The data set of this name: a `Bundle`, or what another source has under it, such as an uploaded set.
+
+    Other sources are functions of (name, version) that installed packages name as entry points of the group
+    "sampan.datasets"; they return None for a name that they do not have, and are asked for names without a
+    card.
 
     version: that of its card (`datasets.card(name).version`), so that a program stops at other data. Of an
     uploaded set: which of its versions; None is the one that was added last.
@@ -134,11 +139,10 @@ def load(
     ValueError: an unknown name; another version; a damaged or foreign file. FileNotFoundError: the set is not
     found; the message says how to get it. OSError: the download was interrupted (call again to resume).
     """
-    # Uploaded sets are the Studio's, in its own form: without it there are none.
-    if name not in cards() and importlib.util.find_spec("studio"):
-        uploaded = importlib.import_module("studio.uploads.loading").load(name, version)
-        if uploaded is not None:
-            return uploaded
+    if name not in cards():
+        for source in entry_points(group=SOURCES):
+            if (found := source.load()(name, version)) is not None:
+                return found
     if version not in (None, card(name).version):
         raise ValueError(f"version: expected {card(name).version}, that of {name} here, got {version!r}")
     known, layout, arrays = _arrays(name, download, progress)

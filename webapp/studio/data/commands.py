@@ -51,7 +51,7 @@ def _of_class(parser: argparse.ArgumentParser) -> None:
 
 
 def _store(folder: Path | None) -> Store:
-    from studio.uploads.places import FOLDER, SHARED
+    from studio.uploads.places import FOLDER
     from studio.uploads.store import Store
 
     if folder is None:
@@ -59,7 +59,7 @@ def _store(folder: Path | None) -> Store:
     from studio.hub.folder import ClassFolder
 
     # A class has no quota: only the owner of its folder can write there.
-    return Store(ClassFolder(folder.resolve()).root / SHARED, most=1 << 62, public=True)
+    return Store(ClassFolder(folder.resolve()).shared, most=1 << 62, public=True)
 
 
 def _add(arguments: argparse.Namespace) -> int:

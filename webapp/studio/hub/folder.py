@@ -3,7 +3,7 @@
 FOLDER/roster.json   names, real names and roles                      the Hub's account
 FOLDER/hub/          the Hub's database, secrets and logs             the Hub's account, mode 0700
 FOLDER/released/     learners' copies of the notebooks, by language   everyone may read
-FOLDER/shared/       data sets of the class (`sampan data add --class`)         everyone may read
+FOLDER/shared/       data sets of the class: a teacher shares them          the grading account; everyone may read
 FOLDER/grading/      course with hidden checks, submissions, marks    the grading account, mode 0700
 """
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from studio.uploads.places import SHARED
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
@@ -53,6 +55,10 @@ class ClassFolder:
     @property
     def released(self) -> Path:
         return self.root / "released"
+
+    @property
+    def shared(self) -> Path:
+        return self.root / SHARED
 
     @property
     def grading(self) -> Path:

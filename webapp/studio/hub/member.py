@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from tornado.escape import json_decode
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
@@ -19,10 +19,12 @@ from studio.grading.checker import Assignment, Progress
 from studio.grading.client import TOTAL_LIMIT_S, GradingError
 from studio.grading.model_answer import ModelAnswer
 from studio.grading.verdict import Verdict, parse_verdict
+from studio.uploads import bounds, store
 
 from .receipts import Receipt
 
 QUICK_S = 20.0
+SHARE_S = bounds.EXAMINE_S + 60.0
 BOARD_S = 5.0  # a page waits for the assignments at most so long
 FRESH_S = 15.0  # the assignments are asked for again after that
 # A check may wait for those of other learners before its own time begins.
@@ -123,6 +125,16 @@ class RemoteChecker:
     async def data_file(self, assignment: str, name: str) -> bytes:
         """A file of data beside the notebooks of an assignment. Raises `GradingError`."""
         return await self._fetch("GET", _path("data", Assignment(assignment, name)), QUICK_S)
+
+    async def share(self, card: dict[str, Any], content: bytes) -> None:
+        """Gives the class a data set of this teacher: its card and its file. Raises `GradingError`."""
+        words = {word: card[word] for word in store.WORDS}
+        query = urlencode({**words, "file": card["file"]})
+        await self._fetch("POST", f"datasets/{card['name']}?{query}", SHARE_S, content)
+
+    async def withdraw(self, card: dict[str, Any]) -> None:
+        """Takes a version of a data set from the class again. Raises `GradingError`."""
+        await self._fetch("DELETE", f"datasets/{card['name']}/{card['version']}", QUICK_S)
 
     async def submissions(self) -> list[dict[str, Any]]:
         """The learner's submissions, with their verdicts."""

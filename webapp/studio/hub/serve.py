@@ -88,7 +88,8 @@ def prepare(options: Options) -> Settings:
         )
     hand_out(options.course, folder, people)
     if kind == "system":
-        _own(folder.grading)
+        for place in (folder.grading, folder.shared):
+            _own(place)
     scheme = "https" if options.certificate else "http"
     hub_port, proxy_port, service_port = _free_ports(3)
     made = Settings(
@@ -178,7 +179,8 @@ def _check_network(options: Options, kind: Accounts) -> None:
 
 def _folders(folder: ClassFolder, kind: Accounts) -> None:
     folder.root.chmod(0o711 if kind == "system" else 0o700)
-    for place, mode in ((folder.hub, 0o700), (folder.grading, 0o700), (folder.released, 0o755)):
+    public = (folder.released, folder.shared)
+    for place, mode in ((folder.hub, 0o700), (folder.grading, 0o700), *((one, 0o755) for one in public)):
         place.mkdir(exist_ok=True)
         place.chmod(mode)
     if kind == "trial":

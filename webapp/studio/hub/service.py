@@ -39,7 +39,7 @@ from studio.server import admin, base, competitions, grading, home, journal
 from studio.server.bodies import BoundedBodies
 from studio.server.grading_release import MOST_UPLOADED
 
-from . import calls, leases
+from . import calls, leases, sharing
 from .desk import ServiceDesk, people_of
 from .folder import ClassFolder
 
@@ -91,7 +91,7 @@ def application(desk: ServiceDesk, hub_auth: HubOAuth, prefix: str) -> web.Appli
     ]
     table = [
         (url_path_join(prefix, "api") + path, *rest)
-        for path, *rest in [*calls.routes(desk), *leases.routes(desk)]
+        for path, *rest in [*calls.routes(desk), *leases.routes(desk), *sharing.routes(desk)]
     ]
     table += [(url_path_join(prefix, "studio") + path + "/?", *rest) for path, *rest in pages]
     table += [

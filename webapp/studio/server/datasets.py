@@ -85,7 +85,12 @@ class DataSet(DataPage):
         blocks = await asyncio.to_thread(store.look, card)
         versions = (await asyncio.to_thread(store.sets))[card["name"]]
         line = f'sampan.datasets.load("{card["name"]}", version="{card["version"]}")'
-        own = store is self.uploads.own
+        shared = self.uploads.shared
+        given = (
+            None if shared is None else await asyncio.to_thread(shared.card, card["name"], card["version"])
+        )
         self.show(
-            "upload.html", card=card, blocks=blocks, versions=versions, line=line, own=own, moment=minute
+            "upload.html",
+            **{"card": card, "blocks": blocks, "versions": versions, "line": line},
+            **{"own": store is self.uploads.own, "shared": given, "moment": minute},
         )

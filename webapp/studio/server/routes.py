@@ -81,7 +81,7 @@ def add_routes(server: Any) -> None:
     places = Uploads(home_folder)
     places.announce()
     data = {"shelf": Shelf(state_folder(home_folder) / "looks"), "uploads": places}
-    kept = {"uploads": places}
+    kept = {"uploads": places, "remote": remote}
 
     routes: list[tuple[Any, ...]] = [
         ("", home.Home, {"course": course, "attempts": shared["attempts"], **running}),
@@ -106,6 +106,7 @@ def add_routes(server: Any) -> None:
         ("/uploads/room", uploads.Room, kept),
         (f"/uploads/{_SET}/edit", uploads.Edit, kept),
         (f"/uploads/{_SET}/remove", uploads.Remove, kept),
+        (f"/uploads/{_SET}/share", uploads.Share, kept),
         ("/models", models.Overview, {"workspace": home_folder}),
         (f"/models/{_MODEL}", models.Card, {"workspace": home_folder}),
         (f"/models/{_MODEL}/download", models.Download, {"workspace": home_folder}),

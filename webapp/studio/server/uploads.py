@@ -7,6 +7,8 @@ from typing import Any
 
 from tornado import web
 
+from studio.grading.client import GradingError
+from studio.hub.member import Away, RemoteChecker
 from studio.trouble import trouble
 from studio.uploads import store
 from studio.uploads.examine import examined
@@ -22,8 +24,15 @@ LONGEST_FILE_NAME = 120
 class UploadPage(StudioPage):
     section = "datasets"
 
-    def initialize(self, uploads: Uploads) -> None:
-        self.uploads = uploads
+    def initialize(self, uploads: Uploads, remote: RemoteChecker | None = None) -> None:
+        """`remote`: in a class, its service."""
+        self.uploads, self.remote = uploads, remote
+
+    def sharing(self) -> RemoteChecker:
+        """What takes data sets for the class; only teachers give them."""
+        if self.remote is None or not self.user.teaches:
+            raise web.HTTPError(403, "only a teacher of a class shares data sets")
+        return self.remote
 
     def words(self) -> dict[str, str]:
         """What the visitor says about the set, from the fields of a form or the query."""
@@ -173,3 +182,26 @@ class Remove(UploadPage):
         self.redirect(
             self.address("datasets") if left is None else self.address("datasets", name), status=303
         )
+
+
+class Share(UploadPage):
+    """Gives a version of an own set to the class, or takes it back (`withdraw`)."""
+
+    @web.authenticated
+    async def post(self, name: str, version: str) -> None:
+        remote, withdraw = self.sharing(), bool(self.get_body_argument("withdraw", ""))
+        shared = self.uploads.shared if withdraw else self.uploads.own
+        card = None if shared is None else await asyncio.to_thread(shared.card, name, version)
+        if card is None:
+            raise web.HTTPError(404, f"no data set {name} of version {version}")
+        try:
+            if withdraw:
+                await remote.withdraw(card)
+            else:
+                await remote.share(card, await asyncio.to_thread(self.uploads.own.content, card))
+        except GradingError as error:
+            self.set_status(503 if isinstance(error, Away) else 409)
+            self.show("share_refused.html", refusal=error.words(self.language), name=name)
+            return
+        left = await asyncio.to_thread(self.uploads.find, name)
+        self.redirect(self.address("datasets", name) if left else self.address("datasets"), status=303)

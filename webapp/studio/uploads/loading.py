@@ -1,4 +1,5 @@
-"""Loading uploaded data sets by name and version: `sampan.datasets.load` calls `load` for names that it does not know.
+"""Loading uploaded data sets by name and version: `load` is a source of `sampan.datasets.load`, as the entry point "uploads" of
+the group "sampan.datasets".
 
 They are in `<folder>/<name>/<version>/`: `card.json` and the file as it was uploaded. A version is the first
 twelve digits of the file's sha256. Files were examined when they were added; no code from them is run.

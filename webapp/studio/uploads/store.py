@@ -119,6 +119,10 @@ class Store:
         found: list[dict[str, Any]] = json.loads((self._place(card) / "look.json").read_text("utf-8"))
         return found
 
+    def content(self, card: dict[str, Any]) -> bytes:
+        """The file of a version, as it was uploaded. Blocks."""
+        return (self._place(card) / card["file"]).read_bytes()
+
     def usage(self) -> Usage:
         return Usage(sum(_size(path) for path in self.folder.rglob("*")), self._most)
 

@@ -1,0 +1,96 @@
+"""Data sets of a class: a teacher's own server sends one, the service examines and keeps it, learners read it from the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from tornado import web
+
+from studio.i18n import LANGUAGES
+from studio.uploads import store
+from studio.uploads.examine import examined
+from studio.uploads.places import taken
+from studio.uploads.refusal import Refusal
+from studio.uploads.store import Store
+
+from .calls import Call
+from .desk import ServiceDesk
+
+MOST_SHARED = 256 << 20  # bytes of one file: it comes in one request
+SHARED_BY = "by"  # on the card: the teacher
+
+
+def shared(desk: ServiceDesk) -> Store:
+    """The sets of the class. It has no quota of its own: each teacher has one."""
+    return Store(desk.folder.shared, most=1 << 62, public=True)
+
+
+def check_quota(sets: Store, teacher: str, size: int) -> None:
+    """Refuses what is too large for one request, or together with what the teacher has shared for their quota."""
+    if size > MOST_SHARED:
+        raise Refusal("quota", size=size, free=MOST_SHARED, most=MOST_SHARED)
+    cards = (card for versions in sets.sets().values() for card in versions)
+    used = sum(card["bytes"] for card in cards if card.get(SHARED_BY) == teacher)
+    if used + size > store.quota():
+        raise Refusal("quota", size=size, free=max(0, store.quota() - used), most=store.quota())
+
+
+class SharingCall(Call):
+    """For teachers. A refusal is said in words, in both languages."""
+
+    def only_teachers(self) -> None:
+        if not self.teaches:
+            raise web.HTTPError(403, "only teachers share data sets")
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.set_status(409)
+        self.finish({"error": "refused", "words": [refusal.words(lang) for lang in LANGUAGES]})
+
+
+class Share(SharingCall):
+    """Keeps the file in the body as the newest version of a set; answers its card."""
+
+    @web.authenticated
+    async def post(self, name: str) -> None:
+        self.only_teachers()
+        words = {word: self.get_query_argument(word, "") for word in store.WORDS}
+        sets, body = shared(self.desk), self.request.body
+        try:
+            await asyncio.to_thread(check_quota, sets, self.user.name, len(body))
+            names = await asyncio.to_thread(taken)
+            incoming = await asyncio.to_thread(sets.begin, name, len(body), names)
+            try:
+                await asyncio.to_thread(incoming.write, body)
+                await asyncio.to_thread(incoming.complete)
+                found = await examined(incoming.path, self.get_query_argument("file"))
+                told = {**found, SHARED_BY: self.user.name}
+                card = await asyncio.to_thread(sets.keep, incoming, name, told, words)
+            finally:
+                incoming.discard()
+        except Refusal as refusal:
+            self.refuse(refusal)
+            return
+        self.set_status(201)
+        self.finish(json.dumps(card))
+
+
+class Withdraw(SharingCall):
+    """Removes a version."""
+
+    @web.authenticated
+    async def delete(self, name: str, version: str) -> None:
+        self.only_teachers()
+        sets = shared(self.desk)
+        card = await asyncio.to_thread(sets.card, name, version)
+        if card is None:
+            raise web.HTTPError(404, f"no shared data set {name} of version {version}")
+        await asyncio.to_thread(sets.remove, card)
+        self.set_status(204)
+        self.finish()
+
+
+def routes(desk: ServiceDesk) -> list[tuple[Any, ...]]:
+    own = {"desk": desk}
+    return [("/datasets/([a-z0-9_]+)", Share, own), ("/datasets/([a-z0-9_]+)/([0-9a-f]{12})", Withdraw, own)]
