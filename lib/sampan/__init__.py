@@ -68,7 +68,7 @@ _install_inner()
 # fmt: off
 _LATER = (
     "amp", "audio", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "jit",
-    "learn", "linalg", "models", "session", "signal", "sparse", "speech", "text", "vision", "visual",
+    "learn", "linalg", "models", "onnx", "session", "signal", "sparse", "speech", "text", "vision", "visual",
 )
 # fmt: on
 
@@ -105,6 +105,7 @@ if _TYPE_CHECKING:  # which follow no `__getattr__`
     from . import fft as fft
     from . import jit as jit
     from . import linalg as linalg
+    from . import onnx as onnx
     from . import signal as signal
     from . import sparse as sparse
 

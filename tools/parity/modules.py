@@ -64,7 +64,6 @@ ABSENT = {
     "nn.functional.sdpa nn.attention": "there is one implementation of attention",
     "nn.functional.moe_permute nn.functional.moe_unpermute": "a GPU's kernels for mixtures of experts",
     "nn.quant quantization": "quantization is not part of Sampan yet",
-    "onnx": "models are not exported to ONNX",
     "optimizer.fusion_utils": "optimizer states are not fused into one buffer",
     "profiler.profiler_statistic profiler.statistic_helper profiler.timer": "summaries of Paddle's C++ profiler",
     "reader": "the readers of Paddle 1; use paddle.io",

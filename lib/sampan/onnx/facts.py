@@ -1,0 +1,119 @@
+"""What is known of each value of a Program: its dtype and shape, None for a length that follows the input.
+
+Nothing is inferred: the Program runs for two sizes of its inputs, and what differs follows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..engine.backward import no_grad
+from ..engine.tensor import Tensor
+from ..jit.program import Call, Program, Ref, mapped, refs
+from ..jit.saving import _samples as samples
+from ..jit.symbolic import Axis, Length, Sizes
+from ..jit.translated import Loaded
+
+# Lengths of batches and of other axes in the two runs that tell lengths from numbers, and of a fresh input.
+_RUNS = ((2, 32), (5, 64), (4, 48)), ((2, 224), (5, 320), (4, 256))
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Shape and dtype of a value. buffer: its content, where that is the same for every input."""
+
+    shape: tuple[int | None, ...]
+    dtype: torch.dtype
+    buffer: torch.Tensor | None = None
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return len(self.shape)
+
+
+def facts(
+    loaded: Loaded, tensors: Sequence[torch.Tensor], constants: Sequence[torch.Tensor]
+) -> tuple[dict[Ref, Fact], list[Tensor]]:
+    """The Fact of each value, and fresh inputs of a size that neither run had.
+
+    tensors, constants: the buffers from outside, those of Refs p and k.
+    """
+    axes = [Axis(i, axis) for i, spec in enumerate(loaded.specs) for axis in spec.unknown]
+    failure: Exception | None = None
+    for lengths in _RUNS if any(axis.axis for axis in axes) else _RUNS[:1]:
+        sizes: list[Sizes] = [{a: other if a.axis else batch for a in axes} for batch, other in lengths]
+        try:
+            first, second = (
+                values_of(loaded.program, samples(loaded.specs, size, seed), tensors, constants)
+                for seed, size in enumerate(sizes[:2])
+            )
+            return _joined(loaded.program, first, second), samples(loaded.specs, sizes[2], 2)
+        except (RuntimeError, ValueError, IndexError) as error:  # too small for this network
+            failure = failure or error
+    assert failure is not None
+    raise failure
+
+
+def values_of(
+    program: Program,
+    inputs: Sequence[Tensor],
+    tensors: Sequence[torch.Tensor],
+    constants: Sequence[torch.Tensor],
+) -> dict[Ref, torch.Tensor]:
+    """Every value of a Program for these inputs, as it was when it was made."""
+    values: dict[Ref, Any] = {Ref("x", i): t.data for i, t in enumerate(inputs)}
+    values |= {Ref("p", i): b for i, b in enumerate(tensors)} | {
+        Ref("k", i): b for i, b in enumerate(constants)
+    }
+    sizes = {Axis(i, a): n for i, t in enumerate(inputs) for a, n in enumerate(t.data.shape)}
+
+    def buffer(leaf: Any) -> Any:
+        if isinstance(leaf, Ref):
+            return values[leaf]
+        return leaf.at(sizes) if isinstance(leaf, Length) else leaf
+
+    with no_grad():
+        for call in program.calls:
+            made = call.function(*mapped(call.args, buffer), **mapped(call.settings, buffer))
+            if call.operator is not None and call.operator.saves:
+                made = made[0]
+            _assign(call.result, made, values)
+    return values
+
+
+def _assign(wanted: Any, made: Any, values: dict[Ref, Any]) -> None:
+    if isinstance(wanted, Ref):
+        values[wanted] = made
+    elif isinstance(wanted, (list, tuple)):
+        for part, value in zip(wanted, made, strict=True):
+            _assign(part, value, values)
+
+
+def _joined(
+    program: Program, first: dict[Ref, torch.Tensor], second: dict[Ref, torch.Tensor]
+) -> dict[Ref, Fact]:
+    same = {ref for ref in first if ref.kind == "k"} - {ref for call in program.calls for ref in call.writes}
+    for call in program.calls:
+        if folds(call, same):
+            same |= set(refs(call.result))
+    return {
+        ref: Fact(
+            tuple(n if n == m else None for n, m in zip(one.shape, second[ref].shape, strict=True)),
+            one.dtype,
+            one if ref in same else None,
+        )
+        for ref, one in first.items()
+    }
+
+
+def folds(call: Call, same: set[Ref]) -> bool:
+    """Whether a call's result is the same for every input: it reads numbers and such values alone."""
+    given = (call.args, call.settings)
+    lengths: list[Length] = []
+    mapped(given, lambda leaf: lengths.append(leaf) if isinstance(leaf, Length) else None)
+    return not lengths and not call.writes and not call.random and same.issuperset(refs(given))
