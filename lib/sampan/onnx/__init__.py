@@ -8,8 +8,10 @@ from functools import partial
 
 from ..lazy import find
 from .export import export as export
+from .imported import ImportedLayer as ImportedLayer
+from .imported import load as load
 
-__all__ = ["export"]
+__all__ = ["export", "load"]
 
 
 __getattr__ = partial(find, __name__)

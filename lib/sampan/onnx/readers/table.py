@@ -1,0 +1,83 @@
+"""The table of readers: for the name of an operator of ONNX the function that computes it.
+
+A reader takes the Node and its inputs, None where one is left out, and returns a value or a tuple of them. A
+value is a Tensor, or a NumPy array where it is computed from shapes and constants alone: so lengths are
+numbers of Python when a layer of ours takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...engine.tensor import Tensor
+
+Reader = Callable[..., Any]
+READERS: dict[str, Reader] = {}
+
+
+@dataclass
+class Node:
+    """A node of a graph: its operator, settings, the names of its inputs and outputs, the opset it is of."""
+
+    kind: str
+    name: str
+    inputs: list[str]
+    outputs: list[str]
+    settings: dict[str, Any]
+    opset: int
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A setting."""
+        return self.settings.get(name, default)
+
+
+def reads(*names: str) -> Callable[[Reader], Reader]:
+    """A decorator: this function computes these operators."""
+
+    def entered(reader: Reader) -> Reader:
+        READERS.update(dict.fromkeys(names, reader))
+        return reader
+
+    return entered
+
+
+class Cannot(Exception):
+    """A node asks for what its reader does not do; the text says what."""
+
+
+class Fixed(np.ndarray):
+    """An array of a graph. held: the Tensor with its content, made when a reader first needs it."""
+
+    held: Tensor | None = None
+
+
+def tensor(value: Any) -> Tensor:
+    """A value as a Tensor."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Fixed):
+        if value.held is None:
+            value.held = Tensor(torch.from_numpy(np.array(value)))
+        return value.held
+    return Tensor(torch.from_numpy(np.array(value)))
+
+
+def array(value: Any) -> np.ndarray:
+    """A value as an array; of a Tensor that is computed from the input its content."""
+    found: np.ndarray = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
+    return found
+
+
+def ints(value: Any) -> list[int]:
+    """A 1-D value as ints."""
+    return [int(n) for n in array(value).reshape(-1)]
+
+
+def fixed(*values: Any) -> bool:
+    """Whether none of the values is computed from the content of the input."""
+    return not any(isinstance(value, Tensor) for value in values)
