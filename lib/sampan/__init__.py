@@ -64,11 +64,11 @@ _spell(
 )
 _install_inner()
 
-# Packages that a program may not need are imported when they are first named.
+# Packages that a program may not need are imported when they are first named; others by the table below.
 # fmt: off
 _LATER = (
-    "amp", "audio", "datasets", "distributed", "embedding", "fft", "geometric", "graph", "interop", "jit",
-    "learn", "linalg", "models", "onnx", "session", "signal", "sparse", "speech", "text", "vision", "visual",
+    "audio", "datasets", "distributed", "embedding", "geometric", "graph", "interop", "jit", "learn", "models",
+    "session", "speech", "text", "vision", "visual",
 )
 # fmt: on
 

@@ -9,7 +9,7 @@ import pytest
 from sampan.static import InputSpec
 
 import sampan as paddle
-from sampan.jit.saving import flat
+from sampan.jit.whole import flat
 
 
 class Function(paddle.nn.Layer):

@@ -12,8 +12,8 @@ import sampan.nn.functional as F
 from sampan import nn
 from sampan.engine.errors import InvalidArgument, InvalidType
 from sampan.jit.record import Outside
-from sampan.jit.saving import _recorded
 from sampan.jit.translated import TranslatedLayer
+from sampan.jit.whole import recorded
 from sampan.onnx.library import library
 from tests.onnx.exported import Function, agrees
 
@@ -135,7 +135,7 @@ def test_a_loaded_program_is_exported(tmp_path):
     pytest.importorskip("onnx")
     layer = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
     outside = Outside()
-    loaded = _recorded(layer.forward, [InputSpec([None, 2])], outside)
+    loaded = recorded(layer.forward, [InputSpec([None, 2])], outside)
     named = [(f"tensor_{i}", tensor) for i, tensor in enumerate(outside.tensors)]
     agrees(tmp_path, TranslatedLayer(named, outside.buffers, [("forward", loaded)]), [], paddle.randn([5, 2]))
 

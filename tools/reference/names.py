@@ -79,7 +79,8 @@ def _given_out(module: ModuleType) -> set[str]:
     if isinstance(module, Inner):  # a module without a file holds exactly its exports
         return {name for name in vars(module) if not name.startswith("_")}
     names = set().union(*(vars(module).get(key, ()) for key in ("__all__", "_LATER")))
-    for node in ast.parse(inspect.getsource(module)).body:
+    body = ast.parse(inspect.getsource(module)).body
+    for node in [*body, *(each for part in body if isinstance(part, ast.If) for each in part.body)]:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if alias.name == "*":

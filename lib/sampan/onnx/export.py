@@ -19,9 +19,11 @@ from ..engine.tensor import Tensor
 from ..jit.function import StaticFunction
 from ..jit.program import Call, Ref, refs
 from ..jit.record import Outside
-from ..jit.saving import _called, _compare, _evaluating, _names, _recorded, filled_in, flat
+from ..jit.saving import _compare, _names
 from ..jit.symbolic import Axis
-from ..jit.translated import Loaded, TranslatedLayer, _Runner
+from ..jit.translated import TranslatedLayer, _Runner
+from ..jit.whole import Whole, called, evaluating, filled_in, flat
+from ..jit.whole import recorded as recorded_whole
 from ..nn.layer import Layer
 from ..serialization import replacing
 from .emitters import FUNCTIONS, OPERATORS
@@ -71,8 +73,14 @@ def export(
     if target.name in ("", ".", ".."):
         raise InvalidArgument(f"export: path: expected the beginning of a file's name, got {str(path)!r}")
     target = target if target.suffix == ".onnx" else target.with_name(f"{target.name}.onnx")
-    with _evaluating(layer), no_grad():
+    with evaluating(layer), no_grad():
         call, loaded, tensors, constants, names = recorded(layer, input_spec)
+        if loaded.branched:
+            guard = loaded.program.guards[0]
+            raise InvalidArgument(
+                f"export: {guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed, "
+                "which has no form in ONNX; write it with paddle.where"
+            )
         known, fresh = facts(loaded, tensors, constants)
         outside = {Ref("p", i): (name, b) for i, (name, b) in enumerate(zip(names, tensors, strict=True))}
         outside |= {Ref("k", i): (f"constant_k{i}", b) for i, b in enumerate(constants)}
@@ -91,7 +99,7 @@ def export(
 
 def recorded(
     layer: Any, input_spec: Any
-) -> tuple[Callable[[Sequence[Tensor]], Any], Loaded, list[torch.Tensor], list[torch.Tensor], list[str]]:
+) -> tuple[Callable[[Sequence[Tensor]], Any], Whole, list[torch.Tensor], list[torch.Tensor], list[str]]:
     """A layer as a function of its Tensors, its Program for all sizes, the buffers of p and k, names of p."""
     function = layer.forward if isinstance(layer, Layer) else layer
     if isinstance(layer, TranslatedLayer):
@@ -106,9 +114,9 @@ def recorded(
         return call, runner.loaded, tensors, layer._constants, names
     known = function.input_spec if isinstance(function, StaticFunction) else None
     outside = Outside()
-    loaded = _recorded(function, input_spec if input_spec is not None else known, outside)
+    loaded = recorded_whole(function, input_spec if input_spec is not None else known, outside)
     tensors = [t.data for t in outside.tensors]
-    described = functools.partial(_called, function, loaded.takes)
+    described = functools.partial(called, function, loaded.takes)
     return described, loaded, tensors, outside.buffers, _names(layer, outside)
 
 
@@ -116,7 +124,7 @@ def recorded(
 
 
 def built(
-    loaded: Loaded, known: dict[Ref, Fact], outside: dict[Ref, tuple[str, torch.Tensor]], opset: int
+    loaded: Whole, known: dict[Ref, Fact], outside: dict[Ref, tuple[str, torch.Tensor]], opset: int
 ) -> Any:
     """The ModelProto of a Program. InvalidArgument with all calls that cannot be said."""
     onnx = library()
@@ -157,7 +165,7 @@ def built(
     return onnx.helper.make_model(made, opset_imports=version, ir_version=form, producer_name="sampan")
 
 
-def _axis_name(axis: Axis, loaded: Loaded) -> str:
+def _axis_name(axis: Axis, loaded: Whole) -> str:
     """The name of a length: "batch" where all first axes are one, else from the input's name."""
     firsts = [Axis(i, 0) for i, spec in enumerate(loaded.specs) if 0 in spec.unknown]
     together = len(firsts) == 1 or any(set(firsts) <= set(group) for group in loaded.tied)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from ..engine.backward import no_grad
 from ..engine.tensor import Tensor
+from ..jit.evaluation import run
 from ..jit.program import Call, Program, Ref, mapped, refs
-from ..jit.saving import _samples as samples
 from ..jit.symbolic import Axis, Length, Sizes
-from ..jit.translated import Loaded
+from ..jit.whole import Whole, samples
 
 # Lengths of batches and of other axes in the two runs that tell lengths from numbers, and of a fresh input.
 _RUNS = ((2, 32), (5, 64), (4, 48)), ((2, 224), (5, 320), (4, 256))
@@ -37,7 +36,7 @@ class Fact:
 
 
 def facts(
-    loaded: Loaded, tensors: Sequence[torch.Tensor], constants: Sequence[torch.Tensor]
+    loaded: Whole, tensors: Sequence[torch.Tensor], constants: Sequence[torch.Tensor]
 ) -> tuple[dict[Ref, Fact], list[Tensor]]:
     """The Fact of each value, and fresh inputs of a size that neither run had.
 
@@ -65,33 +64,13 @@ def values_of(
     tensors: Sequence[torch.Tensor],
     constants: Sequence[torch.Tensor],
 ) -> dict[Ref, torch.Tensor]:
-    """Every value of a Program for these inputs, as it was when it was made."""
-    values: dict[Ref, Any] = {Ref("x", i): t.data for i, t in enumerate(inputs)}
-    values |= {Ref("p", i): b for i, b in enumerate(tensors)} | {
-        Ref("k", i): b for i, b in enumerate(constants)
-    }
-    sizes = {Axis(i, a): n for i, t in enumerate(inputs) for a, n in enumerate(t.data.shape)}
-
-    def buffer(leaf: Any) -> Any:
-        if isinstance(leaf, Ref):
-            return values[leaf]
-        return leaf.at(sizes) if isinstance(leaf, Length) else leaf
-
+    """Every value of a Program for these inputs."""
+    given = [t.data for t in inputs]
+    values = {Ref("x", i): b for i, b in enumerate(given)} | {Ref("p", i): b for i, b in enumerate(tensors)}
+    values |= {Ref("k", i): b for i, b in enumerate(constants)}
     with no_grad():
-        for call in program.calls:
-            made = call.function(*mapped(call.args, buffer), **mapped(call.settings, buffer))
-            if call.operator is not None and call.operator.saves:
-                made = made[0]
-            _assign(call.result, made, values)
-    return values
-
-
-def _assign(wanted: Any, made: Any, values: dict[Ref, Any]) -> None:
-    if isinstance(wanted, Ref):
-        values[wanted] = made
-    elif isinstance(wanted, (list, tuple)):
-        for part, value in zip(wanted, made, strict=True):
-            _assign(part, value, values)
+        made = run(values, program.calls, given)
+    return {ref: value for ref, value in made.items() if isinstance(value, torch.Tensor) and ref.kind != "s"}
 
 
 def _joined(

@@ -53,7 +53,7 @@ class ImportedLayer(Layer):
 
     def _held(self, name: str, value: Any, statistic: bool) -> Any:
         """A constant: a parameter or buffer of this layer; an array where it is one number or of ints."""
-        if isinstance(value, np.ndarray) and (value.dtype.kind != "f" or value.size <= 1):
+        if isinstance(value, np.ndarray) and (value.dtype.kind != "f" or value.ndim == 0):
             return value.view(Fixed)
         data = value if isinstance(value, torch.Tensor) else torch.from_numpy(value)
         own = "".join(c if c.isalnum() else "_" for c in name) or "constant"

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ..graph import Graph, Unsupported
-from .table import FUNCTIONS, Emitter, emits
+from .table import emits
 
 # --- products ---
 
@@ -76,28 +76,30 @@ def _max_pool(g, x, kernel, stride, padding, ceil_mode):
     return g.node("MaxPool", x, **given, ceil_mode=int(ceil_mode))
 
 
-def _max_pool_places(n: int) -> Emitter:
-    """torch's max_pool with the places of the largest entries, counted in each channel."""
-
-    def emitter(g, x, kernel, stride=(), padding=0, dilation=1, ceil_mode=False):
-        kernel, stride, padding, dilation = (
-            [*v] if isinstance(v, (list, tuple)) else [v] * n
-            for v in (kernel, stride or kernel, padding, dilation)
-        )
-        given = {
-            "kernel_shape": kernel,
-            "strides": stride,
-            "pads": _both_sides(padding),
-            "dilations": dilation,
-        }
-        made = g.node("MaxPool", x, **given, ceil_mode=int(ceil_mode), outputs=2)
-        count = g.reduce("Prod", g.node("Slice", g.shape(x), [2], [g.rank(x)], [0]), [0], True)
-        return [made[0], g.node("Mod", made[1], count)]
-
-    return emitter
+def _places(g: Graph, x: Any, **settings: Any) -> str:
+    """The places of the largest entries of windows, counted in each channel."""
+    _, places = g.node("MaxPool", x, **settings, outputs=2)
+    count = g.reduce("Prod", g.node("Slice", g.shape(x), [2], [g.rank(x)], [0]), [0], True)
+    return str(g.node("Mod", places, count))
 
 
-FUNCTIONS.update({f"max_pool{n}d_with_indices": _max_pool_places(n) for n in (1, 2, 3)})
+@emits("largest_places")
+def _largest_places(g, x, kernel, step, pads, ceil_mode, added):
+    if added is not None:
+        raise Unsupported("places in an image with other padding before than after")
+    n = g.rank(x) - 2
+    kernel, step, pads = ([v] * n if isinstance(v, int) else list(v) for v in (kernel, step, pads))
+    given = {"kernel_shape": kernel, "strides": step or kernel, "pads": _both_sides(pads)}
+    return _places(g, x, **given, ceil_mode=int(ceil_mode))
+
+
+@emits("adaptive_places")
+def _adaptive_places(g, x, size):
+    lengths = [int(n or 0) for n in g.fact(x).shape[2:]]
+    if not all(lengths) or any(n % m for n, m in zip(lengths, size, strict=True)):
+        raise Unsupported(f"the places of an adaptive pool to {list(size)}")
+    steps = [n // m for n, m in zip(lengths, size, strict=True)]
+    return _places(g, x, kernel_shape=steps, strides=steps)
 
 
 @emits("at_places")
@@ -223,6 +225,18 @@ def _attention(g, query, key, value, mask, causal, scale):
         scores = g.node("Add", scores, hidden)
     found = g.node("MatMul", g.node("Softmax", scores, axis=-1), v)
     return g.node("Transpose", found, perm=[0, 2, 1, 3])
+
+
+@emits("attention_bias")
+def _attention_bias(g, mask, dtype, least):
+    return g.node("Where", g.cast(mask, torch.bool), g.number(0, dtype), g.number(least, dtype))
+
+
+@emits("below")
+def _below(g, x, count, dtype):
+    end = g.node("Squeeze", g.ints([count]), [0])
+    places = g.cast(counted(g, end), g.fact(x).dtype)
+    return g.cast(g.node("Less", places, g.node("Unsqueeze", x, [-1])), g.made.dtype)
 
 
 def counted(g: Graph, end: str) -> str:
