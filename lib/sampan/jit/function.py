@@ -46,6 +46,7 @@ from .kinds import (
 )
 from .program import Program, Ref, mapped
 from .record import Recorder, recording
+from .report import Report, report
 from .spec import InputSpec
 
 VARIANTS = 8  # outcomes of guards for which one kind of call has Programs
@@ -202,7 +203,8 @@ class StaticFunction:
         owners = {id(t.data): t for layer in self._layers() for t in (*layer.parameters(), *layer.buffers())}
         before = [(t.data, t.node, t.stop_gradient) for t in tensors]
         held = [(c, content(c)) for c in containers([args, kwargs, *self._outer().values()])]
-        self.last_call = mapped((args, kwargs), _spec_of)
+        kind.call = self.last_call = mapped((args, kwargs), _spec_of)
+        kind.gradients = torch.is_grad_enabled()
         recorder = Recorder(tensors, kind.outside, owners)
         with recorder.watching():
             result = self._dygraph_function(*args, **kwargs)
@@ -211,7 +213,7 @@ class StaticFunction:
         with self._lock:
             reason = self._joined(kind, recorder, result, tensors, before, state)
             if reason:
-                kind.eager = True
+                kind.eager, kind.why = True, reason
                 self._tell(reason)
         return result
 
@@ -313,6 +315,10 @@ class StaticFunction:
         self(*args, **kwargs)
         return self.concrete_program, None
 
+    def report(self) -> Report:
+        """Calls before and after, memory, and the time of the function and of the Program, for each kind."""
+        return report(self)
+
     def rollback(self) -> Callable[..., Any]:
         """The function itself; a layer's forward becomes its own again."""
         if isinstance(self._owner, Layer) and vars(self._owner).get("forward") is self:
@@ -374,7 +380,7 @@ def plain_function(function: Any) -> Callable[..., Any]:
 
 
 def _spec_of(leaf: Any) -> Any:
-    return InputSpec(leaf.shape, leaf.dtype) if isinstance(leaf, Tensor) else leaf
+    return InputSpec(leaf.shape, leaf.dtype, None, leaf.stop_gradient) if isinstance(leaf, Tensor) else leaf
 
 
 def _place(outputs: list[Tensor], tensors: list[Tensor], kind: Kind, leaf: Any) -> Any:

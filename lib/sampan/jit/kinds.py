@@ -58,7 +58,9 @@ class Kind:
     def __init__(self) -> None:
         self.outside, self.root = Outside(), Branch()
         self.ends: list[End] = []
-        self.eager = False
+        self.eager, self.why = False, ""
+        self.call: Any = None  # args and kwargs, with an InputSpec for each Tensor
+        self.gradients = False
         self.flags: list[bool] = []  # stop_gradient of the Tensors from outside, where gradients are recorded
         self.seen: list[torch.Tensor] = []
         self.compiled: Callable[..., Any] | None = None
