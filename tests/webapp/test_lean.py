@@ -22,6 +22,19 @@ def test_notebooks_are_read_without_the_grammar_of_addresses(module: str) -> Non
     assert done.stdout.split() == ["True", "False"]
 
 
+@pytest.mark.parametrize(
+    "modules",
+    ["studio.lean, studio.server.app, studio.server.routes", "studio.hub.serve", "studio.gradebook.run"],
+)
+def test_servers_do_not_import_what_computes(modules: str) -> None:
+    """torch and numba would cost each of them two seconds and 190 MB."""
+    code = (
+        f"import sys, {modules}; print(*{{'sampan', 'torch', 'numba', 'scipy', 'pandas'}} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_nbformat_alone_does_build_it() -> None:
     done = subprocess.run([sys.executable, "-c", f"import nbformat; {SHOW}"], capture_output=True, text=True)
     assert done.stdout.split() == ["True", "True"], "then `studio.lean` is of no use any more"

@@ -19,17 +19,11 @@ from typing import Any
 from . import forbid as forbidding
 from .closures import joint_derivative
 from .language import say
+from .renamed import RENAMED
 
 ROOT = "sampan"
 # Slots whose name does not start with the module or class from which the library calls the function.
 HOMES = {"autograd": "engine.backward", "row_sparse.RowSparse": "row_sparse.RowGradient"}
-# Earlier names of slots, which notebooks that were handed out before still have.
-RENAMED = {
-    "kernels.sparse.sampled": "kernels.sparse.sddmm",
-    "kernels.sparse.times_dense": "kernels.sparse.spmm",
-    "ops.resampling.rows_at": "ops.embedding.rows_at",
-    "ops.resampling.rows_summed": "ops.embedding.rows_summed",
-}
 _slots: dict[str, Slot] = {}
 
 

@@ -6,7 +6,6 @@ Imports neither the library nor torch: the server imports this file too.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from studio import paths
+from studio import library, paths
 from studio.environment import ONE_THREAD
 
 from .isolation import WORK
@@ -77,7 +76,7 @@ def command(program: list[str]) -> list[str]:
 def _needed() -> list[Path]:
     """Folders that a learner's process reads, without folders inside others of them."""
     interpreter = Path(sys.executable).resolve().parents[1]
-    found = {Path(sys.prefix), Path(sys.base_prefix), interpreter, paths.PACKAGE, _library()}
+    found = {Path(sys.prefix), Path(sys.base_prefix), interpreter, paths.PACKAGE, library.folder()}
     found |= {folder for folder in data_folders() if folder.is_dir()}
     return sorted(
         path
@@ -87,21 +86,9 @@ def _needed() -> list[Path]:
     )
 
 
-@functools.cache
-def _library() -> Path:
-    spec = importlib.util.find_spec("sampan")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("the library is not installed: there is no package sampan")
-    return Path(spec.origin).resolve().parent
-
-
 def data_folders() -> list[Path]:
     """The folders of open data, as the library finds them."""
-    spec = importlib.util.spec_from_file_location("sampan_places", _library() / "datasets" / "places.py")
-    assert spec is not None and spec.loader is not None
-    places = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(places)
-    folders: list[Path] = places.folders()
+    folders: list[Path] = library.load("datasets/places.py").folders()
     return folders
 
 
@@ -147,7 +134,7 @@ def _as_nobody_else(seen: Iterable[Path]) -> list[str]:
 
 def environment() -> dict[str, str]:
     """The complete environment of a learner's code."""
-    packages = (_library().parent, paths.PACKAGE.parent)
+    packages = (library.folder().parent, paths.PACKAGE.parent)
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": str(WORK),

@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat
 
-from sampan.learn.slots import current_name
+from studio import library
 
 from . import translation
 
@@ -53,15 +53,21 @@ def check_id(slot: str) -> str:
     return f"check-{slot.replace('.', '-')}"
 
 
+def _current(slot: str) -> str:
+    """The name of a slot today, for one that may be an earlier name."""
+    names: dict[str, str] = library.load("learn/renamed.py").RENAMED
+    return names.get(slot, slot)
+
+
 def slot_of(source: str) -> str | None:
     """The exercise slot that a cell fills, if it fills one."""
     found = SLOT.search(source)
-    return current_name(found.group(1)) if found else None
+    return _current(found.group(1)) if found else None
 
 
 def slots_of(source: str) -> list[str]:
     """Every exercise slot that a cell fills."""
-    return sorted({current_name(name) for name in SLOT.findall(source)})
+    return sorted({_current(name) for name in SLOT.findall(source)})
 
 
 def regions(source: str, begin: str, end: str) -> tuple[list[tuple[int, int]], list[str]]:
