@@ -150,6 +150,11 @@ def base(home: Path) -> Config:
     server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
     server.reraise_server_extension_failures = True  # if one of them fails, the start fails
 
+    lab = (
+        state_folder(home) / "jupyter" / "config" / "lab"
+    )  # JupyterLab's own defaults are made when it is imported
+    c.LabApp.user_settings_dir = str(lab / "user-settings")
+    c.LabApp.workspaces_dir = str(lab / "workspaces")
     c.LabApp.news_url = None
     c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
     c.LabApp.extension_manager = "readonly"

@@ -102,7 +102,7 @@ class Nest:
 def nest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nest]:
     """One that imports a small module of the test's, and may be started as often as one likes."""
     (tmp_path / "warmed.py").write_text("answer = 41\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setattr(zygote_client, "WARM", ("warmed",))
     monkeypatch.setattr(zygote_client, "_PAUSE_S", 0)
     made = Nest(tmp_path)
@@ -138,6 +138,16 @@ def test_a_script_runs_as_if_it_had_been_started(nest: Nest) -> None:
     assert len(opened) == 4 and opened[:3] == [0, 1, 2]  # and the lifeline
     assert leads and warm and first_path == str(nest.folder) and typed == ""
     assert nest.output_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_other_programs_see_what_a_fork_runs(nest: Nest) -> None:
+    warm = psutil.Process(nest.warm()).cmdline()
+    child = nest.script("import time; time.sleep(600)", "a b", "ü")
+    shown = [sys.executable, str(nest.folder / "script0.py"), "a b", "ü"]
+    assert [word for word in psutil.Process(child.pid).cmdline() if word] == shown
+    nest.script("import time; time.sleep(600)", "x" * 10_000)
+    assert len(" ".join(psutil.Process(nest.children[-1].pid).cmdline())) <= len(" ".join(warm))
+    assert psutil.Process(nest.warm()).cmdline() == warm
 
 
 def test_no_secret_of_the_studio_is_in_the_zygote(nest: Nest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +347,7 @@ def test_the_zygote_goes_with_its_studio(nest: Nest) -> None:
 
 def test_let_go_while_it_imports_it_ends_at_once(nest: Nest, monkeypatch: pytest.MonkeyPatch) -> None:
     (nest.folder / "endless.py").write_text("import time\nwhile True: time.sleep(1)")
-    monkeypatch.setenv("PYTHONPATH", str(nest.folder))
+    monkeypatch.setenv("PYTHONPATH", f"{nest.folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setattr(zygote_client, "WARM", ("endless",))
     with pytest.raises(NotReady, match="warming up"):
         asyncio.run(nest.zygote.ensure())
@@ -582,6 +592,9 @@ def test_a_kernel(full: Nest) -> None:
         assert "jupyter.widget.control" in _printed(
             client, "import comm; print(*comm.get_comm_manager().targets)"
         )
+        # Its debugger skips the files of what was imported before.
+        skipped = "len(get_ipython().kernel.debugger.kernel_modules) > 1000"
+        assert _printed(client, f"print({skipped}, len(sys.modules) > 1000)") == "True True\n"
         assert _printed(client, "import plotly.io; print(plotly.io.renderers.default)") == "plotly_mimetype\n"
         # Without stop_on_error a kernel drops requests that come at once after an error, as the next one does.
         running = client.execute("print('up')\nwhile True: pass", stop_on_error=False)

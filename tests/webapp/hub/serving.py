@@ -23,7 +23,7 @@ import requests
 
 from studio.hub import settings
 from studio.paths import NOTEBOOKS
-from tests.webapp.running import free_port
+from tests.webapp.running import free_port, memory_of
 
 from . import namespace
 
@@ -147,6 +147,12 @@ class ClassHub:
             return None
 
         return wait_for(found, START_S)  # type: ignore[no-any-return]  # `wait_for` is not typed
+
+    def variable(self, process: psutil.Process, name: str) -> str:
+        """A variable of a process's environment. Of a fork, /proc shows that of the warm process: so from its memory."""
+        found = re.search(rb"\0%s=([^\0]+)\0" % name.encode(), memory_of(process.pid))
+        assert found, f"{process} has no {name}"
+        return found[1].decode()
 
     def _account(self, process: psutil.Process) -> str:
         uid = process.uids().real

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import nbformat
+import psutil
 import pytest
 import requests
 
@@ -243,6 +244,31 @@ def test_a_page_that_computes_has_a_kernel_behind_the_proxy(hub: ClassHub, ada: 
     assert page.ok and "Tape" in page.text
 
 
+def warm_process(hub: ClassHub) -> psutil.Process | None:
+    """Root's, which forks the servers and kernels of all members."""
+    children = psutil.Process(hub.process.pid).children()
+    return next((one for one in children if "studio.compute.zygote.server" in one.cmdline()), None)
+
+
+def test_one_warm_process_forks_all_servers_and_kernels(hub: ClassHub, ada: Visitor, ask: Ask) -> None:
+    assert ada.get("/user/ada/studio/page/tape").ok
+    warm = warm_process(hub)
+    assert warm is not None and warm.num_threads() == 1
+    accounts = [fork.uids().real for fork in warm.children()]
+    assert accounts.count(hub.uid("ada")) >= 2 and 0 not in accounts  # the server, and a kernel or more
+    secret = hub.program("studio.hub.service").environ()["JUPYTERHUB_API_TOKEN"]
+    assert secret not in " ".join(warm.environ().values())
+    teacher = hub.visitor("tia")
+    teacher.open_studio("tia")
+    ask("tia", "DELETE", "/hub/api/users/tia/server")
+    wait_for(lambda: ask("tia", "GET", "/hub/api/user").json()["server"] is None, 120)
+    warm.kill()
+    teacher.open_studio("tia")  # before there is another one, whose imports take seconds
+    assert "The server of tia starts without the warm process" in hub.printed()
+    assert ada.get("/user/ada/studio").ok  # its forks live on
+    wait_for(lambda: warm_process(hub), 60)
+
+
 def test_nothing_that_was_handed_in_is_lost_when_the_service_is_killed(hub: ClassHub, ask: Ask) -> None:
     receipt = ask("bob", "POST", f"{SERVICE}/api/submissions/{COPY}", data=solved()).json()
     killed = hub.program("studio.hub.service")
@@ -372,7 +398,7 @@ def test_a_learners_studio_is_closed_to_everyone_else(
 ) -> None:
     """Straight at the learner's server, without the proxy: programs of other accounts of the machine can do that."""
     server = hub.program("studio.hub.singleuser", "ada")
-    address = server.environ()["JUPYTERHUB_SERVICE_URL"].rstrip("/")
+    address = hub.variable(server, "JUPYTERHUB_SERVICE_URL").rstrip("/")
     entered = []
     public = {**test_endpoints.PUBLIC, "JupyterHubOAuthCallbackHandler": "", "JupyterHubLogoutHandler": ""}
     for path, handler in endpoints:
@@ -468,7 +494,7 @@ def test_a_learners_program_reaches_neither_checks_nor_marks_nor_neighbours(
 
 def test_the_token_of_a_learners_server_opens_nothing_else(hub: ClassHub, ada: Visitor) -> None:
     """What a notebook can find: the token in its server's environment."""
-    token = hub.program("studio.hub.singleuser", "ada").environ()["JUPYTERHUB_API_TOKEN"]
+    token = hub.variable(hub.program("studio.hub.singleuser", "ada"), "JUPYTERHUB_API_TOKEN")
     headers = {"Authorization": f"token {token}"}
     asked = {
         path: requests.get(f"{hub.url}/hub/api/{path}", headers=headers, timeout=30).status_code

@@ -13,8 +13,8 @@ from studio.paths import state_folder, workspace
 from . import opening
 from .lease import Store
 from .remote import HttpStore
-from .settings import whole
 from .sql import SqlStore, open_store
+from .zygote.client import Zygote
 
 
 def state() -> Path:
@@ -24,9 +24,15 @@ def state() -> Path:
     return folder
 
 
-def warm_kernels() -> bool:
-    """Whether a process is kept warm to fork kernels from."""
-    return whole("SAMPAN_WARM_KERNELS", least=0) != 0
+def class_zygote() -> Zygote | None:
+    """The warm process that root keeps for all members of the class of this process; None outside of a class."""
+    folder = os.environ.get("SAMPAN_CLASS_WARM", "")
+    return Zygote(Path(folder)) if folder else None
+
+
+def zygote() -> Zygote:
+    """The warm process to ask for forks: the class's, else the own one."""
+    return class_zygote() or Zygote(state())
 
 
 def store() -> Store:

@@ -28,7 +28,7 @@ from . import here, machine, record
 from .binding import environment_of, full, limits_of
 from .cgroup import Cgroup
 from .lease import Ask, Lease, Place, Purpose, Refused, Store
-from .zygote.client import NotReady, Spawn, Zygote
+from .zygote.client import NotReady, Spawn
 
 _LOOK_S = 0.3  # between two checks of the queue
 
@@ -156,7 +156,7 @@ class SessionProvisioner(LocalProvisioner):
             output=None,
         )
         try:
-            self.process: Any = await Zygote(here.state()).spawn(spawn)
+            self.process: Any = await here.zygote().spawn(spawn)
         except NotReady as reason:
             self.log.info("A kernel starts without the warm process: %s", reason)
             return False

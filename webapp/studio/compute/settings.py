@@ -25,3 +25,8 @@ def number(name: str, least: float) -> float | None:
     if not least <= value < float("inf"):
         raise ValueError(f"{name} must be at least {least}, got {text!r}")
     return value
+
+
+def warm_kernels() -> bool:
+    """Whether a process is kept warm to fork kernels from."""
+    return whole("SAMPAN_WARM_KERNELS", least=0) != 0

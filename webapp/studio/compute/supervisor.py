@@ -23,7 +23,7 @@ from .binding import environment_of, limits_of
 from .jobs import State, Why
 from .lease import Lease, Refused
 from .limits import Limits
-from .zygote.client import Child, NotReady, Spawn, Zygote
+from .zygote.client import Child, NotReady, Spawn
 
 LOG_MOST = 256 << 20  # bytes: a job that prints without end must not fill the disk
 _LOOK_S = 0.2  # between two checks of the script and of requests
@@ -126,7 +126,7 @@ class Supervisor:
         log = self.job.log_file
         try:
             spawn = Spawn("script", self.job.command, environment, self.job.cwd, limits, log)
-            return await Zygote(self.state).spawn(spawn)
+            return await here.zygote().spawn(spawn)
         except NotReady:
             pass
         with open(log, "ab") as output:

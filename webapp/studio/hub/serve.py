@@ -10,18 +10,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from studio import paths
+from studio.compute.settings import warm_kernels
 from studio.environment import clean_environment
 from studio.grading import release
 from studio.i18n import LANGUAGES
 
-from . import accounts, proxy, roster
+from . import accounts, proxy, roster, warm
 from .accounts import GRADER
 from .folder import ClassFolder
 from .settings import CONFIG, DATABASE, PROXY_PID, Accounts, Settings
@@ -53,10 +54,11 @@ def serve(options: Options) -> int:
     made = prepare(options)
     print(_told(made), flush=True)
     command = [sys.executable, "-m", "jupyterhub", "--config", str(made.folder.hub / CONFIG)]
-    hub = subprocess.Popen(command, env=clean_environment(os.environ), cwd=made.folder.hub)
-    while hub.returncode is None:
-        with suppress(KeyboardInterrupt):  # the Hub got it too, and stops its servers
-            hub.wait()
+    with warm.kept(made) if made.accounts == "system" and warm_kernels() else nullcontext():
+        hub = subprocess.Popen(command, env=clean_environment(os.environ), cwd=made.folder.hub)
+        while hub.returncode is None:
+            with suppress(KeyboardInterrupt):  # the Hub got it too, and stops its servers
+                hub.wait()
     _end_proxy(made.folder.hub / PROXY_PID)
     return hub.returncode
 
@@ -183,6 +185,8 @@ def _folders(folder: ClassFolder, kind: Accounts) -> None:
     for place, mode in ((folder.hub, 0o700), (folder.grading, 0o700), *((one, 0o755) for one in public)):
         place.mkdir(exist_ok=True)
         place.chmod(mode)
+    folder.warm.mkdir(exist_ok=True)
+    folder.warm.chmod(0o711)
     if kind == "trial":
         (folder.root / "homes").mkdir(mode=0o700, exist_ok=True)
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from studio.compute.settings import warm_kernels
 from studio.identity import group
 from studio.runtime import write_atomically
 
@@ -80,7 +81,7 @@ def configure(c: Any, settings: Settings) -> None:
             "url": f"http://127.0.0.1:{settings.service_port}",
             "command": [sys.executable, "-m", "studio.hub.service"],
             "environment": {
-                **_shared(settings.accounts),
+                **shared(settings.accounts),
                 "SAMPAN_HOME": str(folder.grading),
                 "SAMPAN_CLASS": folder.name,
                 "SAMPAN_CLASS_ACCOUNTS": settings.accounts,
@@ -160,14 +161,16 @@ def _servers(c: Any, settings: Settings) -> None:
     ]
     prefix = f"/services/{folder.service}/"
     spawner.environment = {
-        **_shared(settings.accounts),
+        **shared(settings.accounts),
         "SAMPAN_CLASS": folder.name,
         "SAMPAN_CLASS_SERVICE": f"http://127.0.0.1:{settings.service_port}{prefix}",
         "SAMPAN_CLASS_ADDRESS": _public(settings, prefix),
         "SAMPAN_CLASS_RELEASED": str(folder.released),
     }
     if settings.accounts == "system":
-        c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
+        c.JupyterHub.spawner_class = "studio.hub.spawner.WarmSpawner"
+        if warm_kernels():
+            spawner.environment["SAMPAN_CLASS_WARM"] = str(folder.warm)
     else:
         c.JupyterHub.spawner_class = "simple"
         c.SimpleLocalProcessSpawner.home_dir_template = str(folder.root / "homes" / "{username}")
@@ -181,7 +184,7 @@ def _public(settings: Settings, prefix: str) -> str:
     return f"{scheme}://services.{host}{prefix}"
 
 
-def _shared(kind: Accounts) -> dict[str, str]:
+def shared(kind: Accounts) -> dict[str, str]:
     """From the environment of the Hub: what every process needs, and no secret."""
     kept = {name: os.environ[name] for name in SHARED if name in os.environ}
     if kind == "system":

@@ -1,6 +1,6 @@
-"""A learner's server under JupyterHub: the Studio with the Hub's login. The Hub starts it as the learner's account:
+"""A learner's server under JupyterHub: the Studio with the Hub's login. As the learner's account:
 
-python -m studio.hub.singleuser
+python -m studio.hub.singleuser     # or a fork of the class's warm process, see spawner.py
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import sys
 
 from studio import launch
 from studio.backup import states
+from studio.compute.zygote.account import no_new_privileges
 from studio.paths import WorkspaceError, state_folder, workspace
 
 
 def main() -> int:
+    no_new_privileges()
     os.umask(0o077)  # what a learner writes is the learner's
     try:
         home = workspace()

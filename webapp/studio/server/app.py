@@ -12,7 +12,8 @@ from jupyter_server.serverapp import ServerApp
 from traitlets import Callable, Instance
 
 from studio import runtime
-from studio.compute.here import warm_kernels
+from studio.compute.here import class_zygote
+from studio.compute.settings import warm_kernels
 from studio.compute.zygote.client import Zygote
 
 from . import kernels
@@ -44,7 +45,8 @@ class StudioServer(ServerApp):
         self.stop(from_signal=True)
 
     def start(self) -> None:
-        with Zygote(self.state).kept() if warm_kernels() else nullcontext():
+        own = warm_kernels() and class_zygote() is None
+        with Zygote(self.state).kept() if own else nullcontext():
             super().start()
             self._end_tasks()
 

@@ -5,35 +5,97 @@ from __future__ import annotations
 import atexit
 import fcntl
 import gc
+import importlib
+import multiprocessing
 import os
 import random
 import runpy
 import select
 import signal
+import site
 import socket
 import sys
 import tempfile
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
 import psutil
 
-from .spawn import Spawn, encode
+from . import account, title
+from .spawn import LONGEST, Spawn, encode
+
+_OUTPUTS = 2
 
 
-def prepare(spawn: Spawn, connection: socket.socket, outputs: list[int]) -> None:
-    """Everything that must hold before the first line of the program.
+@dataclass(frozen=True)
+class Own:
+    """The account of the warm process."""
+
+    def receive(self, connection: socket.socket) -> tuple[Spawn, list[int]]:
+        """The request and its output files. When it returns, this process has the account that it is for."""
+        spawn, outputs = _receive(connection)
+        if spawn.account is not None:
+            raise PermissionError("only root may name an account, and only in a class")
+        return spawn, outputs
+
+
+@dataclass(frozen=True)
+class Peer(Own):
+    """The account at the other end of the connection."""
+
+    uid: int
+
+    def receive(self, connection: socket.socket) -> tuple[Spawn, list[int]]:
+        account.become(self.uid)  # before a byte of the request is read
+        return super().receive(connection)
+
+
+@dataclass(frozen=True)
+class Named(Own):
+    """The account that root's request names, one of the class's members."""
+
+    members: frozenset[int]
+
+    def receive(self, connection: socket.socket) -> tuple[Spawn, list[int]]:
+        spawn, outputs = _receive(connection)
+        if spawn.account not in self.members:
+            raise PermissionError(f"the account {spawn.account} is not one of the class")
+        account.become(spawn.account)
+        return spawn, outputs
+
+
+def _receive(connection: socket.socket) -> tuple[Spawn, list[int]]:
+    message, outputs, *_ = socket.recv_fds(connection, LONGEST, _OUTPUTS)
+    if len(outputs) != _OUTPUTS:
+        raise ValueError(f"expected {_OUTPUTS} files for the output, got {len(outputs)}")
+    return Spawn.decode(message), outputs
+
+
+def close_all_but(connection: socket.socket) -> None:
+    """Also the zygote's log, which only its own account may write."""
+    nothing, number = os.open(os.devnull, os.O_RDWR), connection.fileno()
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    os.closerange(3, number)
+    os.closerange(number + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def prepare(connection: socket.socket, whose: Own) -> Spawn:
+    """Everything that must hold before the first line of the program; returns the program.
 
     An error here is reported to the caller and ends the child.
     """
     connection.setblocking(True)
     try:
+        spawn, outputs = whose.receive(connection)
         os.setsid()
-        _tie(connection)
+        if spawn.tied:
+            _tie(connection)
         _restore_signals(spawn.what)
         _redirect(outputs)
         os.environ.clear()
@@ -42,18 +104,25 @@ def prepare(spawn: Spawn, connection: socket.socket, outputs: list[int]) -> None
         if spawn.limits is not None:
             spawn.limits.apply()
         _forget_the_zygote()
+        kind = {"kernel": ["-m", "ipykernel_launcher"], "module": ["-m"], "script": []}[spawn.what]
+        title.show([sys.executable, *kind, *spawn.argv])
         _say_ready(connection)
-    except Exception as error:
-        connection.send(encode(error=f"{type(error).__name__}: {error}"))
+    except BaseException as error:
+        with suppress(OSError):  # the caller is gone
+            connection.send(encode(error=f"{type(error).__name__}: {error}"))
         os._exit(1)
     connection.detach()  # the lifeline stays open; nothing may close it
+    return spawn
 
 
-def become(spawn: Spawn) -> NoReturn:
+def become(spawn: Spawn, files: list[str]) -> NoReturn:
     """Run the program and exit as Python does, but leave freeing the memory to the operating system. Python would
-    visit every module that was imported: a third of a second, and a copy of each page it looks at."""
+    visit every module that was imported: a third of a second, and a copy of each page it looks at.
+
+    `files` are those that the zygote has imported.
+    """
     gc.enable()
-    status = _run(spawn)
+    status = _run(spawn, files)
     threading._shutdown()  # type: ignore[attr-defined]  # waits for the program's threads, as at every end
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -67,11 +136,11 @@ def become(spawn: Spawn) -> NoReturn:
     os._exit(status)
 
 
-def _run(spawn: Spawn) -> int:
+def _run(spawn: Spawn, files: list[str]) -> int:
     """Its exit status; negative: the signal it is to end by."""
     sys.excepthook = _without_our_frames
     try:
-        _program(spawn)
+        _program(spawn, files)
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return (end.code or 0) & 0xFF
@@ -83,16 +152,12 @@ def _run(spawn: Spawn) -> int:
     return 0
 
 
-def _program(spawn: Spawn) -> None:
+def _program(spawn: Spawn, files: list[str]) -> None:
     if spawn.what == "kernel":
-        from ipykernel.kernelapp import launch_new_instance
+        from .kernel import launch
 
         sys.argv = ["ipykernel_launcher", *spawn.argv]
-        # it registers with the kernel when it is imported: there was none yet
-        if "ipywidgets" in sys.modules:
-            sys.modules["ipywidgets"].register_comm_target()
-        # 1: a parent watches it (here the lifeline), so it need not poll, nor print how to connect.
-        launch_new_instance(argv=[*spawn.argv, "--IPKernelApp.parent_handle=1"])
+        launch(spawn.argv, files)
         return
     name, *arguments = spawn.argv
     sys.argv = [name, *arguments]
@@ -137,9 +202,9 @@ def _restore_signals(what: str) -> None:
 def _redirect(outputs: list[int]) -> None:
     """No standard input, both outputs to the requested files, line buffered."""
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in zip([nothing, *outputs], (0, 1, 2), strict=False):
+    for target, source in enumerate((nothing, *outputs)):
         os.dup2(source, target)
-    os.close(nothing)
+        os.close(source)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # stdout is a TextIOWrapper
 
@@ -158,7 +223,8 @@ def _forget_the_zygote() -> None:
 
         torch.set_num_threads(threads)
         torch.default_generator.seed()
-    if "threadpoolctl" in sys.modules:  # OpenBLAS read its number of threads when NumPy was imported
+    # OpenBLAS read its number of threads when NumPy was imported: one, see client.py.
+    if threads > 1 and "threadpoolctl" in sys.modules:
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(threads, user_api="blas")
@@ -167,6 +233,20 @@ def _forget_the_zygote() -> None:
 
         np.random.seed()
     random.seed()
+    multiprocessing.current_process().authkey = os.urandom(
+        32
+    )  # a secret between a program and its own workers
+    if "send2trash.plat_other" in sys.modules:  # it keeps the path of the home folder's trash
+        importlib.reload(sys.modules["send2trash.plat_other"])
+    _own_packages()
+
+
+def _own_packages() -> None:
+    """The packages that the account has installed for itself, instead of the warm process's account."""
+    if site.ENABLE_USER_SITE:
+        sys.path[:] = [path for path in sys.path if path != site.USER_SITE]
+        site.USER_BASE = site.USER_SITE = None
+        site.addusersitepackages(set(sys.path))
 
 
 def _without_our_frames(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:

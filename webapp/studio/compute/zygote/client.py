@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from .spawn import LONGEST, Spawn, encode, open_pair
 WARM = (
     *("torch", "numba", "threadpoolctl", "sampan", "sampan.learn"),
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"),
+    *("studio.compute.zygote.kernel", "IPython.core.debugger", "pdb"),
     *("IPython.core.completerlib", "IPython.extensions.storemagic", "tornado.platform.asyncio"),
     *("ipywidgets", "anywidget", "plotly.graph_objects"),
     *("sampan.datasets", "sklearn.datasets", "studio.views.train.page", "studio.views.tape.page"),
@@ -111,11 +112,24 @@ class Child:
 
 class Zygote:
     """The warm process of one Studio's state folder. Any process of the same user may request forks; the first that
-    calls `ensure` owns it and stops it when it ends itself."""
+    calls `ensure` owns it and stops it when it ends itself.
 
-    def __init__(self, state: Path) -> None:
+    With `members` (uids), root owns it, for a class: each member may request forks of the own account. It imports `more` before
+    `WARM`, with `environment` in addition to the cleaned one of this process.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        more: Iterable[str] = (),
+        environment: Mapping[str, str] | None = None,
+        members: Iterable[int] = (),
+    ) -> None:
         self._state = state
-        self._ownership = FileLock(state / "zygote.lock", timeout=0, thread_local=False)
+        self._more = tuple(more)
+        self._environment = dict(environment or {})
+        self._members = sorted(members)
+        self._ownership = FileLock(state / "zygote.lock", timeout=0, mode=0o600, thread_local=False)
         self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
         self._retired: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
         self._ready = False
@@ -132,6 +146,7 @@ class Zygote:
 
     def _connect(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.settimeout(ANSWER_S)
         try:
             folder = os.open(self._state, os.O_PATH | os.O_DIRECTORY)
             try:  # the address of a Unix socket may have 107 bytes; a path may be longer
@@ -163,6 +178,13 @@ class Zygote:
             over.set()
             thread.join()
             self.stop()
+
+    def await_ready(self, seconds: float) -> bool:
+        """While `kept`: whether it is ready within so many seconds."""
+        end = time.monotonic() + seconds
+        while not self._ready and time.monotonic() < end:
+            time.sleep(0.1)
+        return self._ready
 
     async def ensure(self) -> None:
         """Start it if it is missing, has died, or has imported files that changed since; at most every ten seconds.
@@ -203,10 +225,20 @@ class Zygote:
         command = [sys.executable, "-Xfrozen_modules=off", "-P", "-m", "studio.compute.zygote.server"]
         # One thread: OpenBLAS starts its own when it is loaded. A child starts as many as its lease allows.
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        members = ["--members", ",".join(map(str, self._members))] if self._members else []
         with theirs, open(self._state / "zygote.log", "wb", opener=_private) as log:
             process = subprocess.Popen(
-                [*command, "--control", fd, "--socket", str(self._state / SOCKET), *WARM],
-                env={**clean_environment(os.environ), **SLEEPING, **threads},
+                [
+                    *command,
+                    "--control",
+                    fd,
+                    "--socket",
+                    str(self._state / SOCKET),
+                    *members,
+                    *self._more,
+                    *WARM,
+                ],
+                env={**clean_environment(os.environ), **SLEEPING, **threads, **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

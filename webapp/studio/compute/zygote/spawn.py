@@ -27,7 +27,8 @@ class Spawn:
     - "script": a file and its arguments;
     - "module": a module's name and its arguments, as after `python -m`.
 
-    `env` is the whole environment. `output` takes standard output and error, appended (None: those of the caller).
+    `env` is the whole environment. `output` takes standard output and error, appended (None: those of the caller). `tied`: it
+    ends with the process that asked for it. `account`: the uid, in a class for root only.
     """
 
     what: Literal["kernel", "script", "module"]
@@ -36,16 +37,18 @@ class Spawn:
     cwd: str
     limits: Limits | None = None
     output: Path | None = None
+    tied: bool = True
+    account: int | None = None
 
     def encode(self) -> bytes:
         """As sent on the socket, without the output files, which are sent as descriptors."""
+        fields = {name: value for name, value in vars(self).items() if name != "output"}
         limits = None if self.limits is None else asdict(self.limits)
-        return encode(
-            what=self.what, argv=self.argv, env=dict(self.env), cwd=str(self.cwd), limits=limits, output=None
-        )
+        return encode(**{**fields, "env": dict(self.env), "cwd": str(self.cwd), "limits": limits})
 
     @classmethod
     def decode(cls, message: bytes) -> Spawn:
+        """Raises ValueError, TypeError or KeyError for anything else than `encode` makes."""
         fields = json.loads(message)
         if fields["limits"] is not None:
             fields["limits"] = Limits(**fields["limits"])

@@ -1,0 +1,43 @@
+"""ipykernel's application in a fork."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ipykernel import ipkernel
+from ipykernel.kernelapp import IPKernelApp
+
+
+class _WithoutModules:
+    """The module `sys` as if nothing had been imported."""
+
+    modules: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys, name)
+
+
+class ForkedKernelApp(IPKernelApp):
+    """Does not look at every imported module. ipykernel does, for the files that its debugger skips: each look would copy the
+    page where the module is, 27 MB for each kernel. The zygote knows the files."""
+
+    files: list[str] = []
+
+    def init_kernel(self) -> None:
+        ipkernel.sys = _WithoutModules()  # type: ignore[assignment]  # a stand-in until the kernel exists
+        try:
+            super().init_kernel()
+        finally:
+            ipkernel.sys = sys
+        self.kernel._kernel_modules.extend(self.files)  # the list that the debugger has
+
+
+def launch(argv: list[str], files: list[str]) -> None:
+    """Run a kernel until it is shut down."""
+    # ipywidgets registers with the kernel when it is imported: there was none yet
+    if "ipywidgets" in sys.modules:
+        sys.modules["ipywidgets"].register_comm_target()
+    ForkedKernelApp.files = files
+    # 1: a parent watches it (here the lifeline), so it need not poll, nor print how to connect.
+    ForkedKernelApp.launch_instance(argv=[*argv, "--IPKernelApp.parent_handle=1"])
