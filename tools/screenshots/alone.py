@@ -81,6 +81,7 @@ def login(camera: Camera, lang: str) -> None:
 def home(camera: Camera, lang: str) -> None:
     with camera.visitor(lang, "studio") as page:
         page.locator("[data-digit][data-best]").wait_for()
+        page.wait_for_timeout(1500)  # until the drawing has been read
         camera.front(page, "home", lang)
         camera.take(page, "home", lang)
 
@@ -207,6 +208,9 @@ def tape(camera: Camera, lang: str) -> None:
         for _ in range(4):
             page.keyboard.press("ArrowRight")
         page.wait_for_timeout(1500)
+        page.locator(".tp-controls").evaluate(
+            "it => scrollTo(0, it.getBoundingClientRect().top + scrollY - 20)"
+        )
         camera.front(page, "tape", lang)
         camera.take(page, "tape", lang)
 
