@@ -250,6 +250,7 @@ def calls(case: Case, layer: Any, batch: int, seed: int) -> Recorder:
     with paddle.no_grad():
         recorder, results = recorded(layer, given, case.call and (lambda *inputs: case.call(layer, *inputs)))
     assert results and {kind for kind, _ in results} == {"call"}, "a result comes from no operator"
+    assert not recorder.left, "a value is read outside an operator"
     return recorder
 
 

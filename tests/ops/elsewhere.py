@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import tests.embedding.test_bag
 import tests.embedding.test_dynamic
+import tests.embedding.test_word_char
 import tests.nn.functional.test_activation
 import tests.nn.functional.test_common
 import tests.nn.functional.test_likelihood
@@ -32,6 +33,7 @@ import tests.sparse.test_elementwise
 import tests.sparse.test_products
 import tests.sparse.test_structure
 import tests.sparse.test_tensor
+import tests.speech.nn.test_attention
 import tests.speech.nn.test_decoder
 import tests.speech.nn.test_keyword
 import tests.speech.nn.test_masks
@@ -86,6 +88,11 @@ TESTED: dict[str, Callable[..., None]] = {
     "best_places": _functional.test_pooling.test_fractional_windows_begin_where_paddle_has_them,
     "bag_places": tests.embedding.test_bag.test_every_mode_is_torchs,
     "frequency_shares": tests.embedding.test_bag.test_every_mode_is_torchs,
+    "encoded_distances": _speech.test_attention.test_the_encoding_of_distances,
+    "frame_counts": _speech.test_subsampling.test_bad_input,
+    "known_ids": tests.embedding.test_word_char.test_bad_input_is_named,
+    "rows_of_tables": tests.embedding.test_bag.test_many_tables_in_one_call,
+    "checked_places": _functional.test_pooling.test_unpooling_refuses_what_does_not_fit,
     "own_lengths": _speech.test_masks.test_lengths,
     "within_lengths": _speech.test_masks.test_lengths,
     "hidden_frames": _speech.test_masks.test_the_mask_of_attention_joins_lengths_and_chunks,

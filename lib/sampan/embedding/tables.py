@@ -6,10 +6,23 @@ from typing import Any
 import torch
 
 from .. import nn
+from ..engine.operator import operator
 from ..engine.tensor import Tensor
 from ..nn.functional import embedding
 from ..nn.initializer import Normal
 from .operators import integers
+
+
+@operator(amp="as_is")
+def rows_of_tables(ids, counts, starts):
+    """The rows, int64 [..., tables], of an id in each table. counts: their rows; starts: their first ones."""
+    wrong = ((ids < 0) | (ids >= counts)).nonzero()
+    if len(wrong):
+        at = wrong[0].tolist()
+        raise ValueError(
+            f"ids{at}: expected 0 to {int(counts[at[-1]]) - 1}, for table {at[-1]}, got {int(ids[tuple(at)])}"
+        )
+    return ids + starts
 
 
 class EmbeddingTables(nn.Layer):
@@ -47,15 +60,7 @@ class EmbeddingTables(nn.Layer):
             raise ValueError(
                 f"ids: expected [..., {len(self.num_embeddings)}], an id of each table, got {[*ids.shape]}"
             )
-        wrong = ((places < 0) | (places >= self._counts.data)).nonzero()
-        if len(wrong):
-            at = wrong[0].tolist()
-            table = at[-1]
-            raise ValueError(
-                f"ids{at}: expected 0 to {self.num_embeddings[table] - 1}, for table {table}, got "
-                f"{int(places[tuple(at)])}"
-            )
-        return embedding(ids + self._starts, self.weight)
+        return embedding(rows_of_tables(ids, self._counts, self._starts), self.weight)
 
     def table(self, number: int) -> Tensor:
         """The rows of one table, in the memory of all."""

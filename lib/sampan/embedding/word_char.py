@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from .. import nn, ops
+from ..engine.operator import operator
 from ..engine.tensor import Tensor
 from ..nn import functional as F
 from ..row_sparse import check_ids
@@ -18,11 +19,17 @@ JOINTS = ("concat", "gate", "sum")
 POOLINGS = ("mean", "max", "conv")
 
 
-def _ids(x: Any, name: str, count: int) -> torch.Tensor:
-    """The ids of a Tensor. Raises TypeError or ValueError unless each is from 0 to below `count`."""
-    ids = integers(x, name)
-    check_ids(ids, count, name)
-    return ids
+@operator(amp="as_is")
+def known_ids(x, argument, count):
+    """The ids of a Tensor as int64. Raises ValueError unless each is from 0 to below `count`."""
+    check_ids(x, count, argument)
+    return x.to(torch.int64, copy=True)
+
+
+def _ids(x: Any, name: str, count: int) -> Tensor:
+    """`known_ids`; TypeError unless x is a Tensor of ints."""
+    integers(x, name)
+    return known_ids(x, name, count)
 
 
 def _check_padding(name: str, count: int, padding_idx: int) -> None:
@@ -61,7 +68,7 @@ class CharEmbedding(nn.Layer):
         if ids.ndim < 1 or not ids.shape[-1]:
             raise ValueError(f"chars: expected [..., characters of a word], got shape {list(ids.shape)}")
         *places, most = ids.shape
-        flat = chars.reshape([-1, most])  # [words, C]
+        flat = ids.reshape([-1, most])  # [words, C]
         if self.conv is None:
             found = embedding_bag(flat, self.table.weight, mode=self.pooling, padding_idx=self.padding_idx)
         else:

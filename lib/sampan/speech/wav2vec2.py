@@ -20,7 +20,7 @@ from ..engine.operator import operator
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..nn import functional as F
 from ..ops import where
-from .nn.masks import checked_lengths, length_mask
+from .nn.masks import counted_frames, length_mask
 
 __all__ = ["Wav2Vec2Config", "Wav2Vec2Encoder", "Wav2Vec2ForCTC", "load_published", "published_state"]
 
@@ -292,9 +292,7 @@ class Wav2Vec2Encoder(nn.Layer):
                 "samples: expected [batch, time] of at least one sequence and "
                 f"{self._fewest()} samples, got {[*samples.shape]}"
             )
-        if not bool(torch.isfinite(samples.data).all()):
-            raise InvalidArgument("samples: expected finite numbers, got NaN or infinity")
-        ends = self.frames(checked_lengths(lengths, *samples.shape))
+        ends = self.frames(counted_frames(samples, lengths, name="samples"))
         x = self.feature_projection(self.feature_extractor(samples))
         if masked is not None:
             if self.masked_spec_embed is None:

@@ -96,11 +96,13 @@ def cross_entropy(
 
 
 @operator(returns=tuple[Tensor, ...])
-def picks(label, weight, ignore_index, axis, dtype, smoothing):
-    """Of labels along `axis`: their places, int64; the factor of each loss; the sum of these, or infinity
-    for 0."""
-    keep = axis < label.ndim and label.shape[axis] == 1
-    hard = (label.squeeze(axis) if keep else label).long()
+def picks(label, weight, classes, ignore_index, axis, one, dtype, smoothing):
+    """Of labels, which have length 1 along `axis` if `one`: their places, int64; the factor of each loss; the
+    sum of these, or infinity for 0."""
+    if label.is_floating_point() and bool((label != label.trunc()).any()):  # PaddlePaddle cuts them off
+        raise InvalidType("label: expected integers, or soft_label=True; got fractions")
+    hard = (label.squeeze(axis) if one else label).long()
+    check_labels(hard, classes, ignore_index)
     ignored = hard == ignore_index
     places = hard.masked_fill(ignored, 0)
     factor = torch.ones_like(places, dtype=dtype) if weight is None else weight[places]
@@ -123,7 +125,9 @@ def _picked(
     count_all: bool,
 ) -> Any:
     """The weighted, smoothed, reduced loss of integer labels from log probabilities."""
-    places, factor, total = picks(label, weight, ignore_index, axis, logs.data.dtype, smoothing)
+    one = label.ndim == logs.ndim
+    settings = (ignore_index, axis, one, logs.data.dtype, smoothing)
+    places, factor, total = picks(label, weight, logs.shape[axis], *settings)
     loss = -logs.take_along_axis(places, axis, False).squeeze(axis)
     if smoothing > 0:  # as the soft label that gives this share to all classes
         loss = loss * (1 - smoothing) - logs.mean(axis=axis) * smoothing
@@ -166,9 +170,6 @@ def _check_hard(input: Any, label: Any, axis: int, classes: int, ignore_index: i
         raise InvalidArgument(
             f"label: expected shape {expected} for input {list(input.shape)}, got {list(label.shape)}"
         )
-    if hard.is_floating_point() and bool((hard != hard.trunc()).any()):  # PaddlePaddle cuts them off
-        raise InvalidType("label: expected integers, or soft_label=True; got fractions")
-    check_labels(hard.long(), classes, ignore_index)
 
 
 def check_labels(labels: torch.Tensor, classes: int, ignore_index: int) -> None:

@@ -337,10 +337,15 @@ def _unpooled(
             raise InvalidArgument(
                 f"output_size: expected about {usual}, within {list(step)}, got {output_size}"
             )
-    found = indices.data
-    if found.numel() and not 0 <= int(found.min()) <= int(found.max()) < math.prod(size):
+    return put_at_places(x, checked_places(indices, size), size)
+
+
+@operator()
+def checked_places(indices, size):
+    """indices as int64, all of them places in an image of this size."""
+    if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < math.prod(size):
         raise InvalidArgument(f"expected indices from 0 to {math.prod(size) - 1} for an output of {size}")
-    return put_at_places(x, indices.astype("int64"), size)
+    return indices.long()
 
 
 def max_unpool1d(

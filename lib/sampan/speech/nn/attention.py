@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ... import nn
+from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, Tensor
 from ...nn import functional as F
 from ...ops import concat
@@ -26,6 +27,15 @@ class KeyCache(NamedTuple):
     value: Any
 
 
+@operator(amp="as_is")
+def encoded_distances(queries, keys, width, like):
+    """`distance_encoding`, unchecked."""
+    distance = torch.arange(keys - 1, -queries, -1, dtype=torch.float64)
+    angle = distance[:, None] * 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    table = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+    return table.to(like.device, like.dtype)
+
+
 def distance_encoding(queries: int, keys: int, width: int, like: Any) -> Tensor:
     """[keys + queries - 1, width]: sines and cosines of the distances keys - 1 down to 1 - queries.
 
@@ -34,10 +44,7 @@ def distance_encoding(queries: int, keys: int, width: int, like: Any) -> Tensor:
     """
     if width % 2:
         raise InvalidArgument(f"width: expected an even number, got {width}")
-    distance = torch.arange(keys - 1, -queries, -1, dtype=torch.float64)
-    angle = distance[:, None] * 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
-    table = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
-    return Tensor(table.to(like.data.device, like.data.dtype))
+    return encoded_distances(queries, keys, width, like)
 
 
 class Projection(nn.Linear):

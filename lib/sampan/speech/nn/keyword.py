@@ -81,10 +81,8 @@ class KeywordEncoder(nn.Layer):
     def forward(
         self, features: Any, lengths: Any = None, chunk: int | None = None, left_chunks: int = -1
     ) -> tuple[Tensor, Tensor]:
-        lengths = _check_features(features, lengths, self.input_size, self.norm.weight)
+        lengths = _check_features(features, lengths, self.input_size, self.norm.weight, 1)
         _check_chunk(chunk, left_chunks)
-        if bool((lengths.data < 1).any()):
-            raise InvalidArgument("features: expected at least one frame in each recording, got none")
         frames = features.shape[1]
         mask = _there(lengths, frames, features)
         x = features.clip(min=LEAST).transpose([0, 2, 1]) * mask  # [batch, bins, time]

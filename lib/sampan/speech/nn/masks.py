@@ -103,6 +103,26 @@ def draw_chunk(time: int) -> int | None:
 
 
 @operator(amp="as_is")
+def frame_counts(features, lengths, least, argument):
+    """The checked lengths, int64 [batch], of finite features [batch, time, ...]: all `time` for None.
+
+    Raises InvalidArgument for lengths outside `least` to `time` and for NaN or infinite numbers.
+    """
+    if not bool(torch.isfinite(features).all()):
+        raise InvalidArgument(f"{argument}: expected finite numbers, got NaN or infinity")
+    found = _check_lengths(lengths, *features.shape[:2])
+    if bool((found < least).any()):
+        raise InvalidArgument(f"{argument}: expected at least one frame in each recording, got none")
+    return found
+
+
+def counted_frames(features: Any, lengths: Any, least: int = 0, name: str = "features") -> Tensor:
+    """`frame_counts` of lengths that may be a list, an array or a buffer."""
+    given = lengths is None or isinstance(lengths, Tensor)
+    return frame_counts(features, lengths if given else Tensor(torch.as_tensor(lengths)), least, name)
+
+
+@operator(amp="as_is")
 def hidden_frames(lengths, chunks, time, like):
     """What is added to scores [batch, 1, time, time]: minus infinity for frames behind lengths, and where
     chunks, bool [time, time] or None, is False. Padding frames see themselves: a row of minus infinity alone

@@ -105,9 +105,7 @@ class SpeakerEncoder(nn.Layer):
         self.linear = nn.Linear(4 * channels, width)
 
     def forward(self, features: Any, lengths: Any = None) -> Tensor:
-        lengths = _check_features(features, lengths, self.input_size, self.linear.weight)
-        if bool((lengths.data < 1).any()):
-            raise InvalidArgument("features: expected at least one frame in each recording, got none")
+        lengths = _check_features(features, lengths, self.input_size, self.linear.weight, 1)
         mask = _there(lengths, features.shape[1], features)
         x = features.clip(min=-3.0).transpose([0, 2, 1]) * mask
         x = (x - x.sum(2, keepdim=True) / mask.sum(2, keepdim=True)) * mask
@@ -133,14 +131,14 @@ class AngularMargin(nn.Layer):
     def __init__(self, width: int, speakers: int, margin: float = 0.2, scale: float = 30.0) -> None:
         super().__init__()
         self.speakers, self.margin, self.scale = speakers, margin, scale
+        self.turn = float(torch.tensor(margin).cos()), float(torch.tensor(margin).sin())
         self.weight = self.create_parameter([speakers, width])
 
     def forward(self, embeddings: Any, speakers: Any) -> Tensor:
         cosine = F.normalize(embeddings, axis=1) @ F.normalize(self.weight, axis=1).T
         hot = F.one_hot(speakers, self.speakers)
         inner = cosine.clip(-1 + 1e-6, 1 - 1e-6)
-        margin = torch.tensor(self.margin)
-        cos, sin = float(margin.cos()), float(margin.sin())
+        cos, sin = self.turn
         moved = inner * cos - (1 - inner * inner).sqrt() * sin  # cos(angle + margin)
         near = (inner > -cos).astype(inner.dtype)
         moved = moved * near + (inner - self.margin * sin) * (1 - near)

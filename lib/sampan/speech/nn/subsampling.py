@@ -13,12 +13,12 @@ from ... import nn
 from ...engine.operator import operator
 from ...engine.tensor import InvalidArgument, InvalidType, Tensor
 from ...nn import functional as F
-from .masks import checked_lengths
+from .masks import counted_frames
 
 __all__ = ["Subsampling4"]
 
 
-def _check_features(features: Any, lengths: Any, size: int, like: Any) -> Tensor:
+def _check_features(features: Any, lengths: Any, size: int, like: Any, least: int = 0) -> Tensor:
     """The checked lengths, int64 [batch], of features [batch, time, size]; `like` has the expected dtype.
 
     Raises InvalidArgument for another shape, an empty batch, NaN or infinite numbers, and lengths beyond
@@ -31,9 +31,7 @@ def _check_features(features: Any, lengths: Any, size: int, like: Any) -> Tensor
         raise InvalidArgument(f"features: expected [batch, time, {size}], got {[*features.shape]}")
     if features.shape[0] == 0:
         raise InvalidArgument("features: expected at least one sequence, got an empty batch")
-    if not bool(torch.isfinite(features.data).all()):
-        raise InvalidArgument("features: expected finite numbers, got NaN or infinity")
-    return checked_lengths(lengths, features.shape[0], features.shape[1])
+    return counted_frames(features, lengths, least)
 
 
 @operator()
