@@ -67,8 +67,8 @@ _install_inner()
 # Packages that a program may not need are imported when they are first named; others by the table below.
 # fmt: off
 _LATER = (
-    "audio", "datasets", "distributed", "embedding", "geometric", "graph", "interop", "jit", "learn", "models",
-    "session", "speech", "text", "vision", "visual",
+    "audio", "datasets", "distributed", "embedding", "geometric", "graph", "interop", "jit",
+    "learn", "models", "session", "speech", "text", "vision", "visual",
 )
 # fmt: on
 
