@@ -3,10 +3,7 @@
 FOLDER/roster.json   names, real names and roles                      the Hub's account
 FOLDER/hub/          the Hub's database, secrets and logs             the Hub's account, mode 0700
 FOLDER/released/     learners' copies of the notebooks, by language   everyone may read
-<<<<<<< HEAD
 FOLDER/shared/       data sets of the class: a teacher shares them          the grading account; everyone may read
-=======
-FOLDER/shared/       data sets of the class (`sampan data add --class`)         everyone may read
 FOLDER/warm/         the socket of the class's warm process     the Hub's account, mode 0711
 FOLDER/grading/      course with hidden checks, submissions, marks    the grading account, mode 0700
 """
