@@ -258,12 +258,11 @@ def test_one_warm_process_forks_all_servers_and_kernels(hub: ClassHub, ada: Visi
     assert accounts.count(hub.uid("ada")) >= 2 and 0 not in accounts  # the server, and a kernel or more
     secret = hub.program("studio.hub.service").environ()["JUPYTERHUB_API_TOKEN"]
     assert secret not in " ".join(warm.environ().values())
-    teacher = hub.visitor("tia")
-    teacher.open_studio("tia")
+    hub.visitor("tia").open_studio("tia")
     ask("tia", "DELETE", "/hub/api/users/tia/server")
     wait_for(lambda: ask("tia", "GET", "/hub/api/user").json()["server"] is None, 120)
     warm.kill()
-    teacher.open_studio("tia")  # before there is another one, whose imports take seconds
+    hub.visitor("tia").open_studio("tia")  # before there is another one, whose imports take seconds
     assert "The server of tia starts without the warm process" in hub.printed()
     assert ada.get("/user/ada/studio").ok  # its forks live on
     wait_for(lambda: warm_process(hub), 60)
