@@ -7,8 +7,9 @@ import os
 import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 
 import psutil
 
@@ -17,13 +18,18 @@ from .environment import ONE_THREAD, clean_environment
 DRAIN_S = 2.0
 
 
-async def start(command: Sequence[str], stdin: int = DEVNULL, longest_line: int = 65536) -> Process:
-    """Start a program without secrets in its environment, with one compute thread and piped output. Cancelling
-    leaves no process behind."""
+async def start(
+    command: Sequence[str],
+    stdin: int = DEVNULL,
+    longest_line: int = 65536,
+    passed: Mapping[str, str] = MappingProxyType({}),
+) -> Process:
+    """Start a program without secrets in its environment, but for what is `passed`, with one compute thread and piped
+    output. Cancelling leaves no process behind."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *command,
-            env={**clean_environment(os.environ), **ONE_THREAD},
+            env={**clean_environment(os.environ), **ONE_THREAD, **passed},
             stdin=stdin,
             stdout=PIPE,
             stderr=PIPE,
@@ -58,11 +64,18 @@ class Companion:
     """A persistent program that answers lines: started when first needed, restarted when it has ended.
 
     `words` is the end of its stderr, at most `most_words` characters. Starting and ending are serialised by a lock,
-    so that a process started meanwhile is not lost.
+    so that a process started meanwhile is not lost. `passed` is for its environment, as in `start`.
     """
 
-    def __init__(self, command: Sequence[str], longest_line: int, most_words: int) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        longest_line: int,
+        most_words: int,
+        passed: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._command, self._longest_line, self._most_words = command, longest_line, most_words
+        self._passed = passed
         self._process: Process | None = None
         self._listening: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
@@ -73,7 +86,7 @@ class Companion:
         async with self._turn:
             if self._process is None or self._process.returncode is not None:
                 await self._end()
-                self._process = await start(self._command, stdin=PIPE, longest_line=self._longest_line)
+                self._process = await start(self._command, PIPE, self._longest_line, self._passed)
                 self.words = ""
                 self._listening = asyncio.create_task(self._listen(self._process))
             return self._process

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from studio import i18n
+from studio.hub import receipts
+from studio.hub.receipts import Receipt
 from tests.webapp.competitions.rooms import ROWS, answer, solution
 from tests.webapp.competitions.serving import Person, service
 from tests.webapp.running import until
@@ -108,7 +110,8 @@ ACTS = (
 
 
 def test_every_route_by_role(people: dict[str, Person], entry: str, place: tuple[str, Any]) -> None:
-    own = (f"/{NAME}/mine/{entry}", f"/{NAME}/mine/{entry}/choose", f"/{NAME}/team", f"/{NAME}/baseline")
+    mine = f"/{NAME}/mine/{entry}"
+    own = (mine, f"{mine}/receipt.json", f"{mine}/choose", f"/{NAME}/team", f"/{NAME}/baseline")
     known = {re.sub(entry, "ID", path) for path in (*LEARNERS, *TEACHERS, *ACTS, *own)}
     from studio.server import competitions
 
@@ -133,6 +136,22 @@ def test_every_route_by_role(people: dict[str, Person], entry: str, place: tuple
     for name in ("bob", "tia"):
         assert people[name].get(f"/{NAME}/mine/{entry}").status_code == 404
         assert people[name].post(f"/{NAME}/mine/{entry}/choose", on="1").status_code == 404
+
+
+def test_a_receipt_is_signed_with_the_key_of_the_class(
+    people: dict[str, Person], entry: str, place: tuple[str, Any]
+) -> None:
+    page = people["ada"].get(f"/{NAME}/mine/{entry}").text
+    file = people["ada"].get(f"/{NAME}/mine/{entry}/receipt.json")
+    told = file.json()
+    assert (told["learner"], told["assignment"], told["notebook"]) == ("ada", f"competition/{NAME}", "p.csv")
+    assert Receipt(**told).number in page and file.headers["Content-Disposition"].endswith('.json"')
+    assert people["ada"].get(f"/{NAME}/mine/{entry}/receipt.json").json() == told  # it stays the same
+    assert people["bob"].get(f"/{NAME}/mine/{entry}/receipt.json").status_code == 404
+    assert place[1].key.name == "receipt.key" and place[1].key.parent.name == "grading"
+    key = receipts.key(place[1].key)
+    assert receipts.valid(key, Receipt(**told))
+    assert not receipts.valid(key, Receipt(**{**told, "received": told["received"] - 60}))
 
 
 def test_no_page_of_a_learner_has_a_private_score_or_a_label_before_the_end(

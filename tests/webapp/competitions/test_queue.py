@@ -6,15 +6,24 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from studio.competitions import scorer
+from studio.competitions.competition import Competition
+from studio.competitions.places import Places
 from studio.competitions.records import Outcome, Submission
 from studio.competitions.scoring import Scorer
+from studio.competitions.store import Store
 from studio.compute import machine
+from studio.compute.lease import Ask, Lease
+from studio.compute.machine import Device
+from studio.compute.sql import SqlStore
 from tests.webapp.competitions import rooms
 from tests.webapp.competitions.rooms import NAME, room
 from tests.webapp.running import until
@@ -117,3 +126,65 @@ def test_the_queue_is_first_come_first_served_and_survives_any_error(
     )  # a fixed sentence for the learner
     assert "the label of r0 is a" in failed.detail  # for the teacher
     assert good.state == "scored" and machine.alive(machine.holder(os.getpid()))
+
+
+def notebooks(store: Store, competition: Competition, learners: Sequence[str]) -> None:
+    for who in learners:
+        store.submit(competition, store.own_team(NAME, who), who, "notebook", "n.ipynb", b"{}")
+
+
+def test_notebooks_are_scored_at_the_same_time_while_there_are_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four workers and two places: never more than two at a time, two at some time, and each once."""
+    store, competition = room(tmp_path)
+    scorer.drain(Scorer(store))  # the sample
+    notebooks(store, competition, [f"learner{n}" for n in range(6)])
+    lock, running, most = threading.Lock(), 0, 0
+
+    def score(self: Scorer, submission: Submission) -> Outcome:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        together.wait(5.0)  # until a second one runs too
+        with lock:
+            running -= 1
+        return Outcome("scored", 0.5, 0.5)
+
+    together = threading.Barrier(2)
+    monkeypatch.setattr(Scorer, "score", score)
+    monkeypatch.setattr("studio.competitions.places.ASK_AGAIN_S", 0.02)
+    machine_of_two = machine.Machine((Device("cpu:0", "cpu"), Device("cpu:1", "cpu")), 8 << 30)
+    leases = SqlStore(f"sqlite:///{tmp_path / 'compute.sqlite3'}", machine=machine_of_two)
+    places = Places(lambda: leases)
+
+    def work() -> int:
+        return scorer.drain(Scorer(store), ("notebook",), places.place)
+
+    with ThreadPoolExecutor(4) as pool:
+        done = sum(found.result(60) for found in [pool.submit(work) for _ in range(4)])
+    assert (done, most) == (6, 2)
+    assert leases.leases() == [] and leases.queue() == []
+    assert Counter(id for id, _ in store.scorings(NAME)) == Counter(one.id for one in store.submissions(NAME))
+    places.close()
+
+
+def test_a_worker_that_waits_for_a_place_ends_at_the_end(tmp_path: Path) -> None:
+    store, competition = room(tmp_path)
+    scorer.drain(Scorer(store))
+    notebooks(store, competition, ["ada"])
+    machine_of_one = machine.Machine((Device("cpu:0", "cpu"),), 8 << 30)
+    leases = SqlStore(f"sqlite:///{tmp_path / 'compute.sqlite3'}", machine=machine_of_one)
+    held = leases.take(Ask("tia", "grading"), None, machine.holder(os.getpid()))
+    assert isinstance(held, Lease)
+    ended = threading.Event()
+    places = Places(lambda: leases, ended)
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(scorer.drain, Scorer(store), ("notebook",), places.place)
+        until(lambda: leases.queue(), PATIENCE_S)
+        assert not working.done() and store.waiting(("notebook",))  # it is not claimed: another could take it
+        ended.set()
+        assert working.result(60) == 0
+    assert leases.queue() == [] and store.waiting(("notebook",))
+    places.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from contextlib import suppress
 from typing import Any
@@ -23,7 +24,9 @@ class Queue:
     def __init__(self, store: Store) -> None:
         self.store = store
         program = (sys.executable, "-m", "studio.competitions.scorer", str(store.folder))
-        self._scorer = processes.Companion(program, 65536, 4000)
+        # It is ours, and takes its places from the same store; learners' code runs in its sandbox, without this.
+        passed = {name: os.environ[name] for name in ("SAMPAN_STORE",) if name in os.environ}
+        self._scorer = processes.Companion(program, 65536, 4000, passed=passed)
         self._arrived = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[Any] | None = None

@@ -1,8 +1,9 @@
 """The process that scores submissions: `python -m studio.competitions.scorer FOLDER`.
 
-It takes one submission after another, files and notebooks in two threads so that no file waits for a notebook. A line
-on its input says that something has arrived. It ends when its input is closed or nothing arrives, after what waits is
-scored. Any number of these processes may run, and each may be killed at any moment.
+One thread takes files of predictions, one after another, so that no file waits for a notebook. Others take notebooks, each
+in a sandbox of its own and with a place of the machine (`places.py`): as many at a time as there are notebooks and free
+places. A line on its input says that something has arrived. It ends when its input is closed or nothing arrives, after what
+waits is scored. Any number of these processes may run, and each may be killed at any moment.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import select
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from studio import lean  # noqa: F401  before any import of nbformat
 from studio.compute import machine
+from studio.compute.sql import open_store
 
 from . import metrics
+from .places import Places
 from .records import Kind, Outcome
 from .scoring import Scorer
 from .store import Store
@@ -27,60 +32,93 @@ from .store import Store
 IDLE_S = 60.0
 LOOK_S = 1.0  # between looks at the queue while nothing was announced
 KINDS: tuple[Kind, ...] = ("predictions", "notebook")
+MOST_NOTEBOOKS = 4  # at a time: each has a sandbox with the library in memory
+Place = Callable[[], AbstractContextManager[bool]]
 log = logging.getLogger(__name__)
 
 
-def drain(scorer: Scorer, kinds: Sequence[Kind] = KINDS) -> int:
-    """Scores what waits; returns how many."""
+def free() -> AbstractContextManager[bool]:
+    """Of what needs no place of the machine: a file is compared in milliseconds."""
+    return nullcontext(True)
+
+
+def drain(scorer: Scorer, kinds: Sequence[Kind] = KINDS, place: Place = free, least: int = 1) -> int:
+    """Scores what waits, while `least` or more are in the queue, each in a `place`; returns how many."""
     store, holder, done = scorer.store, machine.holder(os.getpid()), 0
     store.recover()
-    while (claimed := store.claim(kinds, holder)) is not None:
-        try:
-            outcome = scorer.score(claimed)
-        except Exception:  # nothing that a learner sends may stop the queue; the teacher reads what happened
-            outcome = Outcome("failed", problems=[("metric_failed", {})], detail=traceback.format_exc())
-            log.exception("scoring %s failed", claimed.id)
-        done += store.finish(claimed, outcome)
+    while store.pending(kinds) >= least and store.waiting(kinds):
+        with place() as granted:
+            claimed = store.claim(kinds, holder) if granted else None
+            if claimed is None:  # another took it meanwhile
+                break
+            try:
+                outcome = scorer.score(claimed)
+            except (
+                Exception
+            ):  # nothing that a learner sends may stop the queue; the teacher reads what happened
+                outcome = Outcome("failed", problems=[("metric_failed", {})], detail=traceback.format_exc())
+                log.exception("scoring %s failed", claimed.id)
+            done += store.finish(claimed, outcome)
     return done
 
 
 def drain_alone(store: Store) -> int:
     """`drain` for a command: with a scorer of its own."""
-    scorer = Scorer(store)
+    scorer, places = Scorer(store), Places(open_store)
     try:
-        return drain(scorer)
+        return drain(scorer, ("predictions",)) + drain(scorer, ("notebook",), places.place)
     finally:
         scorer.close()
+        places.close()
 
 
 def serve(folder: Path) -> None:
     """Until nothing has arrived for a while."""
-    scorer = Scorer(Store(folder))
-    arrived = {kind: threading.Event() for kind in KINDS}
-    ended = threading.Event()
-    workers = [threading.Thread(target=_work, args=(scorer, kind, arrived[kind], ended)) for kind in KINDS]
+    store, ended = Store(folder), threading.Event()
+    places = Places(open_store, ended)
+    scorers = [Scorer(store) for _ in range(1 + min(MOST_NOTEBOOKS, len(os.sched_getaffinity(0))))]
+    drains = [
+        partial(drain, scorers[0], ("predictions",)),
+        # Every notebook is one for the first of them, whose sandbox is warm; the others come in when more wait.
+        *(
+            partial(drain, one, ("notebook",), places.place, least)
+            for least, one in enumerate(scorers[1:], 1)
+        ),
+    ]
+    arrived = [threading.Event() for _ in drains]
+    workers = [
+        threading.Thread(target=_work, args=(work, event, ended))
+        for work, event in zip(drains, arrived, strict=True)
+    ]
     for worker in workers:
         worker.start()
-    idle = 0.0
-    while idle < IDLE_S or scorer.store.pending():
-        readable, _, _ = select.select([sys.stdin], [], [], LOOK_S)
-        if readable and not os.read(sys.stdin.fileno(), 4096):
-            break
-        idle = 0.0 if readable else idle + LOOK_S
-        for event in arrived.values():
-            event.set()
+    _follow(store, arrived)
     ended.set()
-    for event in arrived.values():
+    for event in arrived:
         event.set()
     for worker in workers:
         worker.join()
-    scorer.close()
+    for one in scorers:
+        one.close()
+    places.close()
 
 
-def _work(scorer: Scorer, kind: Kind, arrived: threading.Event, ended: threading.Event) -> None:
+def _follow(store: Store, arrived: Sequence[threading.Event]) -> None:
+    """Wakes the workers, until the input is closed or nothing has arrived for a while."""
+    idle = 0.0
+    while idle < IDLE_S or store.pending():
+        readable, _, _ = select.select([sys.stdin], [], [], LOOK_S)
+        if readable and not os.read(sys.stdin.fileno(), 4096):
+            return
+        idle = 0.0 if readable else idle + LOOK_S
+        for event in arrived:
+            event.set()
+
+
+def _work(work: Callable[[], int], arrived: threading.Event, ended: threading.Event) -> None:
     metrics.warm_up()
     while True:
-        drain(scorer, (kind,))
+        work()
         if ended.is_set():
             return
         arrived.wait()

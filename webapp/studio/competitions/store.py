@@ -330,16 +330,22 @@ class Store:
 
     # The queue
 
-    def pending(self) -> int:
+    def pending(self, kinds: Sequence[Kind] = ("predictions", "notebook")) -> int:
         """How many wait or are being scored."""
-        return int(self._all("select count(*) from submission where state in ('waiting', 'running')")[0][0])
+        marks = ", ".join("?" * len(kinds))
+        query = f"select count(*) from submission where state in ('waiting', 'running') and kind in ({marks})"
+        return int(self._all(query, *kinds)[0][0])
+
+    def waiting(self, kinds: Sequence[Kind]) -> bool:
+        """Whether one waits and is not being scored."""
+        marks = ", ".join("?" * len(kinds))
+        query = f"select 1 from submission where state = 'waiting' and kind in ({marks}) limit 1"
+        return bool(self._all(query, *kinds))
 
     def claim(self, kinds: Sequence[Kind], holder: Holder) -> Submission | None:
         """The one that waits longest, for this process alone; None if none waits."""
         marks = ", ".join("?" * len(kinds))
         oldest = f"select id from submission where state = 'waiting' and kind in ({marks}) order by received, rowid limit 1"
-        if not self._all(oldest, *kinds):
-            return None
         with self._writing() as c:
             row = c.execute(
                 f"""update submission set state = 'running', claim = ?, pid = ?, started = ?, claims = claims + 1,

@@ -45,8 +45,12 @@ def key(path: Path) -> bytes:
 def issue(
     secret: bytes, learner: str, assignment: str, notebook: str, received: float, content: bytes
 ) -> Receipt:
-    unsigned = Receipt(learner, assignment, notebook, received, hashlib.sha256(content).hexdigest())
-    return Receipt(**{**asdict(unsigned), "signature": _signature(secret, unsigned)})
+    return sign(secret, Receipt(learner, assignment, notebook, received, hashlib.sha256(content).hexdigest()))
+
+
+def sign(secret: bytes, receipt: Receipt) -> Receipt:
+    """The receipt with its signature."""
+    return Receipt(**{**asdict(receipt), "signature": _signature(secret, receipt)})
 
 
 def valid(secret: bytes, receipt: Receipt) -> bool:

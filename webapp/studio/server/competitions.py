@@ -7,9 +7,10 @@ What a template gets of a submission holds no private score and no message for t
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,8 @@ from studio.competitions.records import Submission, Team
 from studio.competitions.store import Store
 from studio.gradebook.classroom import NAME as TEAM_NAME
 from studio.grading.cleaning import clean
+from studio.hub import receipts
+from studio.hub.receipts import Receipt
 from studio.moments import minute
 from studio.paths import state_folder
 
@@ -46,15 +49,22 @@ def folder(home: Path) -> Path:
 
 @dataclass
 class Desk:
-    """Shared by the pages."""
+    """Shared by the pages. `key` is the file of the key that signs receipts; it is made at the first one."""
 
     store: Store
     queue: Queue
+    key: Path
 
     @classmethod
-    def at(cls, home: Path) -> Desk:
+    def at(cls, home: Path, key: Path | None = None) -> Desk:
         store = Store(folder(home))
-        return cls(store, Queue(store))
+        return cls(store, Queue(store), key or state_folder(home) / "receipt.key")
+
+    def receipt(self, entry: Submission) -> Receipt:
+        """As for a hand-in; no assignment has a name with a slash."""
+        place = f"competition/{entry.competition}"
+        unsigned = Receipt(entry.learner, place, entry.file, entry.received, entry.sha256)
+        return receipts.sign(receipts.key(self.key), unsigned)
 
 
 class CompetitionPage(StudioPage):
@@ -356,7 +366,19 @@ class Entry(OwnPage):
     async def get(self, name: str, id: str) -> None:
         entry = await self.one(name, id)
         tab = "entry_state" if self.get_query_argument("part", "") else "entry"
-        await self.tab(name, tab, entry=entry)
+        receipt = await self.off(self.desk.receipt, entry)
+        await self.tab(name, tab, entry=entry, receipt=receipt)
+
+
+class ReceiptFile(OwnPage):
+    """The receipt of a submission as a file, which the class can recognise later."""
+
+    @web.authenticated
+    async def get(self, name: str, id: str) -> None:
+        receipt = await self.off(self.desk.receipt, await self.one(name, id))
+        self.set_header("Content-Type", "application/json")
+        self.set_header("Content-Disposition", f'attachment; filename="receipt-{receipt.number}.json"')
+        self.finish(json.dumps(asdict(receipt), indent=1))
 
 
 class Choose(OwnPage):
@@ -393,6 +415,7 @@ def routes(desk: Desk) -> list[tuple[Any, ...]]:
         (f"{one}/board", Leaderboard, shared),
         (f"{one}/mine", Mine, shared),
         (entry, Entry, shared),
+        (rf"{entry}/receipt\.json", ReceiptFile, shared),
         (f"{entry}/choose", Choose, shared),
         (f"{one}/manage", teacher.Manage, shared),
         (f"{one}/manage/board.csv", teacher.BoardFile, shared),
