@@ -57,7 +57,7 @@ def test_a_module_contains_what_paddles_contains(module):
         assert parts[""] | parts["~"] <= set(vars(here))
 
 
-@pytest.mark.parametrize("module", ["amp.accuracy_compare", "inference", "utils.cpp_extension"])
+@pytest.mark.parametrize("module", ["amp.accuracy_compare", "inference.contrib", "utils.cpp_extension"])
 def test_an_absent_module_says_why(module):
     with pytest.raises(ModuleNotFoundError, match=re.escape(inner.why_absent(module))):
         importlib.import_module(f"sampan.{module}")

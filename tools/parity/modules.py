@@ -59,7 +59,7 @@ ABSENT = {
     "incubate.optimizer.pipeline incubate.optimizer.recompute incubate.optimizer.line_search_dygraph "
     "incubate.optimizer.functional.line_search incubate.optimizer.functional.utils incubate.optimizer.functional.bfgs "
     "incubate.optimizer.functional.lbfgs": "optimizers of static graphs",
-    "inference": "there is no inference engine yet; a trained layer runs as it is",
+    "inference.contrib": "copies between handles: use copy_from_cpu and copy_to_cpu",
     "jit.marker jit.sot.infer_meta jit.sot.opcode_translator": "tracing of Python's bytecode",
     "nn.functional.sdpa nn.attention": "there is one implementation of attention",
     "nn.functional.moe_permute nn.functional.moe_unpermute": "a GPU's kernels for mixtures of experts",

@@ -1,0 +1,31 @@
+"""Saved models beside the layers that they were, ONNX Runtime and OpenVINO: a Markdown table, which `make bench` appends.
+
+    python benchmarks/deploy.py [--rounds 11] [--threads 1 2] [--only X]
+
+How it is measured: `side_by_side.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import side_by_side
+
+INTRODUCTION = """Times in ms (median ± interquartile range) of one call of a predictor (`paddle.inference`, Sampan's replay) on an
+array of float32; a ratio above 1: the replay is faster than the peer. Peers: the layer itself without gradients (eager), ONNX
+Runtime on the exported file, the same through `enable_onnxruntime`, OpenVINO in float32. Each model is one row for eager and
+one for the engines that are installed."""
+
+
+def families() -> Any:
+    from benchmarks.deploy_rows import FAMILIES
+
+    return FAMILIES
+
+
+if __name__ == "__main__":
+    side_by_side.table(__doc__, "Deploy", INTRODUCTION, "", families)

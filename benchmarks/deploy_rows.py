@@ -1,0 +1,140 @@
+"""The rows of `deploy.py`: a network, its saved Program, and its ONNX file in the engines that are installed."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from sampan.static import InputSpec
+
+import sampan as paddle
+from sampan import nn
+from sampan.inference import Config, create_predictor
+
+from .side_by_side import Row, Step, library
+
+
+class Network(NamedTuple):
+    """A network: how it is made, its input (None: the batch), the batch. goal: of replay / eager."""
+
+    make: Callable[[], nn.Layer]
+    shape: tuple[int | None, ...]
+    batch: int
+    goal: float
+
+
+def mlp() -> nn.Layer:
+    layers = [nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)]
+    return nn.Sequential(*layers)
+
+
+class Recurrent(nn.Layer):
+    """An LSTM whose outputs alone are returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(64, 128)
+
+    def forward(self, x: Any) -> Any:
+        return self.lstm(x)[0]
+
+
+NETWORKS = {
+    "MLP 784-256-256-10, batch 1": Network(mlp, (None, 784), 1, 0.35),
+    "LeNet, batch 1": Network(paddle.vision.models.LeNet, (None, 1, 28, 28), 1, 0.4),
+    "ResNet-18, batch 1": Network(paddle.vision.models.resnet18, (None, 3, 224, 224), 1, 0.6),
+    "MobileNetV2, batch 1": Network(paddle.vision.models.mobilenet_v2, (None, 3, 224, 224), 1, 0.6),
+    "encoder layer 768, 128 tokens": Network(
+        lambda: nn.TransformerEncoderLayer(768, 12, 3072), (None, 128, 768), 1, 0.6
+    ),
+    "LSTM 64-128, 32 steps, batch 8": Network(Recurrent, (None, 32, 64), 8, 0.9),
+}
+ENGINES = 1.3  # replay / the best engine, at most
+
+
+@cache
+def files(name: str) -> tuple[nn.Layer, str]:
+    """The layer, and the beginning of the names of its files."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    network = NETWORKS[name]
+    paddle.seed(0)
+    layer = network.make()
+    layer.eval()
+    spec = [InputSpec(network.shape)]
+    paddle.jit.save(layer, str(Path(folder.name) / "model"), spec)
+    if library("onnx") is not None:
+        paddle.onnx.export(layer, str(Path(folder.name) / "model"), spec)
+    return layer, str(Path(folder.name) / "model")
+
+
+def data(network: Network) -> paddle.Tensor:
+    """The input."""
+    paddle.seed(1)
+    return paddle.randn([network.batch if n is None else n for n in network.shape])
+
+
+def predicted(base: str, x: paddle.Tensor, switch: str = "") -> Step:
+    """One call of a predictor."""
+    config = Config(f"{base}.json", f"{base}.safetensors")
+    if switch:
+        config.set_cpu_math_library_num_threads(torch.get_num_threads())
+        getattr(config, switch)()
+    predictor = create_predictor(config)
+
+    def step() -> Any:
+        return predictor.run([x])[0].numpy()
+
+    return step
+
+
+def eager(layer: nn.Layer, x: paddle.Tensor) -> Step:
+    """One call of the layer."""
+
+    def step() -> Any:
+        with paddle.no_grad():
+            return layer(x).numpy()
+
+    return step
+
+
+def bare(base: str, x: paddle.Tensor) -> Step:
+    """One call of ONNX Runtime."""
+    runtime = library("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = runtime.InferenceSession(f"{base}.onnx", options, providers=["CPUExecutionProvider"])
+    (given,) = session.get_inputs()
+    array = x.numpy()
+    return lambda: session.run(None, {given.name: array})[0]
+
+
+def beside_eager(name: str) -> dict[str, Step]:
+    layer, base = files(name)
+    x = data(NETWORKS[name])
+    return {"sampan": predicted(base, x), "eager": eager(layer, x)}
+
+
+def beside_engines(name: str) -> dict[str, Step]:
+    _, base = files(name)
+    x = data(NETWORKS[name])
+    programs = {"sampan": predicted(base, x), "onnxruntime": bare(base, x)}
+    programs["enable_onnxruntime"] = predicted(base, x, "enable_onnxruntime")
+    if library("openvino") is not None:
+        programs["openvino"] = predicted(base, x, "enable_openvino_engine")
+    return programs
+
+
+def rows() -> Iterator[Row]:
+    for name, network in NETWORKS.items():
+        yield Row(f"{name}: replay / eager", round(1 / network.goal, 2), partial(beside_eager, name))
+        if library("onnx") is not None and library("onnxruntime") is not None:
+            yield Row(f"{name}: replay / engines", round(1 / ENGINES, 2), partial(beside_engines, name))
+
+
+FAMILIES = [rows]
