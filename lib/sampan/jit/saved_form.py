@@ -6,18 +6,21 @@ dictionary of one key: {"tuple": [...]}, {"dtype": "float32"}, {"length": "..."}
 
 from __future__ import annotations
 
+import importlib
 import math
+from contextlib import suppress
 from typing import Any
 
 import torch
 
 from ..dtype import as_dtype, name_of
 from ..engine.errors import InvalidArgument
-from ..engine.operator import operators
+from ..engine.operator import Operator, operators
 from .code import read_by
 from .program import Call, Guard, Program, Ref, refs
 from .symbolic import Axis, Length
 
+_LIBRARY = __name__.partition(".")[0]
 # Functions of torch outside operators that a file may name. They compute from what they are given alone.
 _FUNCTIONS = (  # noqa: SIM905  # one text is shorter than a list of names
     "T __add__ __and__ __eq__ __ge__ __getitem__ __gt__ __invert__ __le__ __lt__ __matmul__ __mul__ "
@@ -153,6 +156,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
             steps.append({**entry, "line": step.line})
             continue
         entry = {"call": name_of_call(step), "args": encoded(list(step.args)), "result": encoded(step.result)}
+        entry |= {"from": room} if (room := _room_of(step.operator)) else {}
         entry |= {"settings": encoded(step.settings)["dict"]} if step.settings else {}
         entry |= {"writes": [encoded(ref) for ref in step.writes]} if step.writes else {}
         entry |= {"random": True} if step.random else {}
@@ -171,7 +175,7 @@ def program_from_json(content: dict[str, Any]) -> Program:
             _check_order(steps[-1], made, number)
             continue
         name = entry["call"]
-        operator, function = operators.get(name), FUNCTIONS.get(name)
+        operator, function = _operator(name, entry.get("from", "")), FUNCTIONS.get(name)
         body = function if operator is None else operator.body
         if body is None:
             raise InvalidArgument(f"step {number}: {name!r} is not an operator of this version")
@@ -190,6 +194,21 @@ def program_from_json(content: dict[str, Any]) -> Program:
         _check_order(call, made, number)
         steps.append(call)
     return Program(steps, decoded(content["result"]))
+
+
+def _room_of(operator: Operator | None) -> str:
+    """The module of the library that declares an operator; "" for those that `import sampan` brings."""
+    module = "" if operator is None else str(operator.body.__module__)
+    top, _, room = module.partition(".")
+    return "" if top != _LIBRARY or room.startswith(("ops.", "nn.")) else room
+
+
+def _operator(name: str, room: str) -> Operator | None:
+    """An operator by its name. room: the module of this library that declares it, maybe not imported."""
+    if name not in operators and all(part.isidentifier() for part in str(room).split(".")):
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(f"{_LIBRARY}.{room}")
+    return operators.get(name)
 
 
 def truth(buffer: torch.Tensor) -> bool:
