@@ -31,7 +31,7 @@ MODULES = {
     "onnx": (),
     "inference": (),
     "slim": (),
-    "quantization": (),
+    "quantization": ("kernels/cpu_quantization.py",),
     "graph": ("kernels/*graph*.py", "datasets/graphs.py", "geometric/*.py", "models/fraud*.py", "models/citations.py", "models/meta_paths.py",
               "models/knowledge_graph.py", "models/light_gcn.py",
               "visual/network.py"),

@@ -70,3 +70,14 @@ def test_a_file_calls_what_is_listed_only() -> None:
         program_from_json({"steps": [{"call": "relu", "args": ["%v5"], "result": "%v0"}], "result": None})
     with pytest.raises(ValueError, match=r"a\.py:1: sort_of cannot be saved"):
         program_to_json(Program([Call(print, "sort_of", (), {}, None, line="a.py:1")]))
+
+
+def test_an_operator_of_a_package_that_is_not_imported_is_found_by_its_module() -> None:
+    entry = {"call": "int8_linear", "args": ["%x0", "%p0", None, None, "%p1"], "result": "%v0"}
+    content = {"steps": [{**entry, "from": "quantization.int8"}], "result": "%v0"}
+    program = program_from_json(content)
+    assert program.calls[0].operator is operators["int8_linear"]
+    assert program_to_json(program)["steps"][0]["from"] == "quantization.int8"
+    for room in ("os; x", "..os", "no_such_room", ""):
+        with pytest.raises(ValueError, match="'no_such' is not an operator of this version"):
+            program_from_json({"steps": [{**entry, "call": "no_such", "from": room}], "result": "%v0"})

@@ -25,6 +25,9 @@ import tests.ops.test_logic
 import tests.ops.test_special
 import tests.ops.test_spectral
 import tests.ops.test_statistics
+import tests.quantization.quanters.test_quanters
+import tests.quantization.test_int8
+import tests.quantization.test_weight_only
 import tests.sparse.nn.test_functional
 import tests.sparse.test_attention
 import tests.sparse.test_blocks
@@ -62,6 +65,10 @@ _speech = tests.speech.nn
 TESTED: dict[str, Callable[..., None]] = {
     "copy_to": tests.test_tensor.test_copies_between_devices_are_on_the_tape,
     "put_at_places": _functional.test_pooling.test_unpooling_puts_the_winners_back,
+    "int8_linear": tests.quantization.test_int8.test_linear,
+    "int8_conv2d": tests.quantization.test_int8.test_convolution,
+    "fake_quantize": tests.quantization.quanters.test_quanters.test_the_value_lies_on_the_grid_and_the_gradient_passes,
+    "_weight_quantize": tests.quantization.test_weight_only.test_a_weight_survives_to_half_a_step,
     "resampled": tests.speech.test_resample.test_values_are_the_definition,
     "resampled_back": tests.speech.test_resample.test_gradient_is_the_transpose,
     "project": tests.speech.nn.test_operators.test_a_linear_layer_over_the_last_axis,

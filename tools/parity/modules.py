@@ -63,7 +63,7 @@ ABSENT = {
     "jit.marker jit.sot.infer_meta jit.sot.opcode_translator": "tracing of Python's bytecode",
     "nn.functional.sdpa nn.attention": "there is one implementation of attention",
     "nn.functional.moe_permute nn.functional.moe_unpermute": "a GPU's kernels for mixtures of experts",
-    "nn.quant quantization": "quantization is not part of Sampan yet",
+    "nn.quant.lsq quantization.imperative": "Paddle's older API of quantisation; use paddle.quantization.QAT and PTQ",
     "optimizer.fusion_utils": "optimizer states are not fused into one buffer",
     "profiler.profiler_statistic profiler.statistic_helper profiler.timer": "summaries of Paddle's C++ profiler",
     "reader": "the readers of Paddle 1; use paddle.io",
@@ -149,6 +149,11 @@ FILES = {
     "hub": "hapi.hub",
     "names.init": "nn.init",
     "names.decode": "nn.decode",
+    "quantization.nn_quant": "nn.quant nn.quant.format nn.quant.functional_layers nn.quant.qat nn.quant.qat.conv nn.quant.qat.linear "
+    "nn.quant.quant_layers nn.quant.quantized_linear nn.quant.stub",
+    "quantization.base": "quantization.base_observer quantization.base_quanter quantization.factory",
+    "quantization.layers": "quantization.wrapper",
+    "quantization.quantize": "quantization.ptq quantization.qat",
 }
 ANYWHERE = ["names.more", "Tensor"]  # searched last
 # Names that programs take besides those that `walk` lists.

@@ -1,0 +1,128 @@
+"""Linear layers and convolutions on int8, with the sums in int32.
+
+Each operator has two bodies with the same result: oneDNN's through torch (`onednn.qlinear_pointwise`,
+`onednn.qconv_pointwise`: not public, so each has a test here), and public functions of torch, which compute
+the integer sums in float64. The second runs where the first is missing or the buffers are not on the CPU.
+
+Numbers x become round(x / scale * 127), halves to even, limited to -128..127. A scale is the magnitude that
+127 stands for. oneDNN is given them + 128 as unsigned numbers: its kernels for signed ones are thousands of
+times slower.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from ..engine.errors import InvalidArgument
+from ..engine.operator import operator
+from ..kernels.cpu_quantization import ZERO, to_unsigned
+
+__all__ = ["int8_conv2d", "int8_linear", "onednn"]
+
+LEVELS = 127
+_SMALL = 1e-30  # in place of a scale of 0: all numbers become 0
+
+
+def onednn(buffer: torch.Tensor) -> bool:
+    """Whether oneDNN's body runs for a buffer."""
+    return buffer.is_cpu and torch.backends.mkldnn.is_available() and hasattr(torch.ops, "onednn")
+
+
+class _Packed:
+    """Weights in oneDNN's own order, kept as long as the weight and until it changes."""
+
+    def __init__(self) -> None:
+        self.known = WeakTensorKeyDictionary()
+
+    def get(self, weight: torch.Tensor, key: Any, pack: Any) -> torch.Tensor:
+        """The packed weight; `pack()` makes it. key: what else it depends on."""
+        key = (weight._version, weight.data_ptr(), key)
+        found = self.known.get(weight)
+        if found is None or found[0] != key:
+            found = self.known[weight] = (key, pack())
+        return found[1]
+
+
+_packed = _Packed()
+
+
+def _step(x: torch.Tensor, scale: torch.Tensor | None) -> float:
+    """What 1 of the integers stands for: of a scale, or of the largest magnitude of x."""
+    if scale is None:
+        most = float(x.abs().amax()) if x.numel() else 0.0
+    else:
+        most = float(scale)
+    return max(most, _SMALL) / LEVELS
+
+
+def _steps(weight_scale: torch.Tensor, channels: int) -> torch.Tensor:
+    return (weight_scale.float().flatten() / LEVELS).expand(channels).contiguous()
+
+
+def _unsigned(x: torch.Tensor, step: float) -> torch.Tensor:
+    if not x.is_cpu:
+        return ((x / step).round().clamp(-128, 127) + ZERO).to(torch.uint8)
+    return torch.from_numpy(to_unsigned(x.detach().contiguous().numpy(), step))
+
+
+def _checked(x: torch.Tensor, weight: torch.Tensor, axis: int, channels: int) -> None:
+    if x.dtype is not torch.float32 or weight.dtype is not torch.int8:
+        raise InvalidArgument(f"x, weight: expected float32 and int8, got {x.dtype} and {weight.dtype}")
+    if x.ndim <= axis % max(x.ndim, 1) or x.shape[axis] != channels:
+        raise InvalidArgument(f"x: expected {channels} channels on axis {axis}, got shape {[*x.shape]}")
+
+
+@operator()
+def int8_linear(x, weight, bias, scale, weight_scale):
+    """x W + b in int8: float32 [..., in] to [..., out].
+
+    weight: int8 [in, out]. bias: [out] or None. scale: of x, [] or [1]; None: its largest magnitude.
+    weight_scale: [out] or [1]. A NaN in x becomes some number.
+    """
+    _checked(x, weight, -1, weight.shape[0])
+    rows, step, steps = x.reshape(-1, x.shape[-1]), _step(x, scale), _steps(weight_scale, weight.shape[1])
+    q = _unsigned(rows, step)
+    if not onednn(x) or not rows.shape[0]:
+        sums = (q.double() - ZERO) @ weight.double()
+        made = (sums * (steps.double() * step)).float()
+        return (made if bias is None else made + bias).reshape(*x.shape[:-1], weight.shape[1])
+    ops = torch.ops.onednn
+    packed = _packed.get(weight, None, lambda: ops.qlinear_prepack(weight.t().contiguous(), None))
+    zeros = torch.zeros(weight.shape[1], dtype=torch.int32)
+    made = ops.qlinear_pointwise(
+        q, step, ZERO, packed, steps, zeros, bias, 1.0, 0, torch.float32, "none", [], ""
+    )
+    return made.reshape(*x.shape[:-1], weight.shape[1])
+
+
+@operator()
+def int8_conv2d(x, weight, bias, scale, weight_scale, stride, padding, dilation, groups):
+    """A 2-D convolution in int8: float32 [batch, in, H, W] to [batch, out, H', W'].
+
+    weight: int8 [out, in / groups, kh, kw]. stride, dilation: two ints; padding: four, before
+    and after H, then W.
+    bias, scale, weight_scale: as for `int8_linear`.
+    """
+    _checked(x, weight, 1, weight.shape[1] * groups)
+    step, steps = _step(x, scale), _steps(weight_scale, weight.shape[0])
+    top, bottom, left, right = padding
+    q = _unsigned(x, step)
+    if top != bottom or left != right:
+        q = torch.nn.functional.pad(q, (left, right, top, bottom), value=ZERO)
+        top = left = 0
+    if not onednn(x) or not x.shape[0]:
+        sums = torch.conv2d(q.double() - ZERO, weight.double(), None, stride, (top, left), dilation, groups)
+        made = (sums * (steps.double() * step).view(-1, 1, 1)).float()
+        return made if bias is None else made + bias.view(-1, 1, 1)
+    settings = list(stride), [top, left], list(dilation), groups
+    ops = torch.ops.onednn
+    packed = _packed.get(
+        weight, (step, settings), lambda: ops.qconv_prepack(weight, steps, step, ZERO, *settings, None)
+    )
+    zeros = torch.zeros(weight.shape[0], dtype=torch.int32)
+    return ops.qconv_pointwise(
+        q, step, ZERO, packed, steps, zeros, bias, *settings, 1.0, 0, torch.float32, "none", [], ""
+    )
