@@ -217,6 +217,11 @@ class Learner(Person):
 
     def tool(self, name: str) -> Any:
         dialog = self.page.locator(".jp-Dialog")
+        if (
+            dialog.count() and "Select Kernel" in dialog.inner_text()
+        ):  # on a busy machine Lab asks, now and then
+            dialog.locator(".jp-mod-accept").click()
+            dialog.wait_for(state="detached")
         assert dialog.count() == 0, dialog.inner_text()
         return self.page.locator(".jp-NotebookPanel-toolbar").get_by_role("button", name=name).first
 
