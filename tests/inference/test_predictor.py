@@ -1,56 +1,14 @@
 """Predictors: handles, both forms of run, clones, threads, and what is refused."""
 
-import gc
 import logging
-import threading
 
 import numpy as np
-import psutil
 import pytest
-from sampan.static import InputSpec
 
 import sampan as paddle
-from sampan import nn
 from sampan.engine.errors import InvalidArgument, InvalidType
 from sampan.inference import Config, DataType, PlaceType, Predictor, PredictorPool, create_predictor
-from sampan.jit.record import Outside
-from sampan.jit.saving import _content, _names, _write
-from sampan.jit.whole import evaluating, recorded
-
-
-class Two(nn.Layer):
-    """Two inputs and two outputs."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 3)
-
-    def forward(self, x, y):
-        h = nn.functional.relu(self.first(x))
-        return self.second(h), h + y
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A layer and the files of it, written without the fresh process of `jit.save`."""
-    paddle.seed(0)
-    layer, outside = Two(), Outside()
-    spec = [InputSpec([None, 4], name="x"), InputSpec([None, 8], name="y")]
-    with evaluating(layer):
-        functions = {"forward": recorded(layer.forward, spec, outside)}
-    base, names = tmp_path_factory.mktemp("model") / "m", _names(layer, outside)
-    _write(base, _content(functions, names, outside), names, outside)
-    return layer, str(base)
-
-
-def inputs(rows, seed=0):
-    draw = np.random.default_rng(seed)
-    return draw.normal(size=(rows, 4)).astype("float32"), draw.normal(size=(rows, 8)).astype("float32")
-
-
-def wanted(layer, x, y):
-    with paddle.no_grad():
-        return [t.numpy() for t in layer(paddle.to_tensor(x), paddle.to_tensor(y))]
+from tests.inference.conftest import inputs, wanted
 
 
 def test_as_the_documentation_writes_it(model):
@@ -134,66 +92,6 @@ def test_wrong_inputs(model):
     with pytest.raises(InvalidType, match="expected a Config"):
         create_predictor("model")
     assert isinstance(predictor.clone(), Predictor)
-
-
-@pytest.mark.parametrize("engine", ["replay", "onnxruntime", "openvino"])
-def test_engines_answer_alike_in_eight_threads(model, engine, tmp_path):
-    layer, base = model
-    config = Config(f"{base}.json", f"{base}.safetensors")
-    config.set_optim_cache_dir(str(tmp_path))
-    config.set_cpu_math_library_num_threads(1)
-    if engine != "replay":
-        pytest.importorskip("onnx")
-        pytest.importorskip(engine)
-        getattr(config, {"onnxruntime": "enable_onnxruntime", "openvino": "enable_openvino_engine"}[engine])()
-    predictor = create_predictor(config)
-    wrong: list[str] = []
-
-    def work(number):
-        own = predictor.clone()
-        for i in range(25):
-            data = inputs(1 + (number + i) % 5, seed=number * 100 + i)
-            right = wanted(layer, *data)
-            for name, array in zip(own.get_input_names(), data, strict=True):
-                own.get_input_handle(name).copy_from_cpu(array)
-            own.run()
-            by_handle = own.get_output_handle(own.get_output_names()[0]).copy_to_cpu()
-            shared = predictor.run([paddle.to_tensor(array) for array in data])
-            for found in (by_handle, shared[0].numpy()):
-                if not np.allclose(found, right[0], atol=1e-5):
-                    wrong.append(f"{number}, {i}")
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-
-
-@pytest.mark.alone
-def test_memory_stays_level_with_changing_shapes_in_eight_threads(model):
-    _, base = model
-    predictor = create_predictor(Config(f"{base}.json", f"{base}.safetensors"))
-    process = psutil.Process()
-
-    def work(number):
-        own = predictor.clone()
-        for i in range(250):
-            for name, array in zip(own.get_input_names(), inputs(64 + (number * 7 + i) % 64), strict=True):
-                own.get_input_handle(name).copy_from_cpu(array)
-            own.run()
-
-    sizes = []
-    for _ in range(3):
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        gc.collect()
-        sizes.append(process.memory_info().rss)
-    assert sizes[2] < 1.02 * sizes[0], sizes
 
 
 def test_the_time_of_a_run_is_logged(model, caplog):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib.metadata import version
 
 import torch
 
@@ -43,9 +44,7 @@ __all__ = [
 
 def get_version() -> str:
     """The versions of Sampan and of torch."""
-    from .. import __version__
-
-    return f"version: sampan {__version__}\ntorch: {torch.__version__}\n"
+    return f"version: sampan {version('sampan')}\ntorch: {torch.__version__}\n"
 
 
 def get_trt_compile_version() -> tuple[int, int, int]:
