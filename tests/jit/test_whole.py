@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import sampan as paddle
 from sampan import nn
@@ -10,6 +12,7 @@ from sampan.jit.program import Ref
 from sampan.jit.record import Outside
 from sampan.jit.spec import InputSpec
 from sampan.jit.whole import Refused, Whole, evaluating, filled_in, flat, recorded, samples
+from sampan.ops.regularization import masked
 
 
 def whole(function: Any, *specs: Any) -> Whole:
@@ -59,3 +62,13 @@ def test_a_layer_evaluates_within_and_is_as_before_after_it() -> None:
     with evaluating(net):
         assert not net[0].training and not paddle.is_grad_enabled()
     assert net[0].training and not net[1].training
+
+
+def test_constants_that_a_function_makes_anew_in_each_run_are_one() -> None:
+    def function(x: Any) -> Any:
+        return masked(x, torch.from_numpy(np.array([1.0, 0.0], "float32"))) + x[:, paddle.to_tensor([1, 0])]
+
+    outside = Outside(by_content=True)
+    made = recorded(function, [InputSpec([None, 2])], outside)
+    assert [call.name for call in made.program.calls] == ["masked", "to", "getitem", "add"]
+    assert [buffer.tolist() for buffer in outside.buffers] == [[1.0, 0.0], [1, 0]]

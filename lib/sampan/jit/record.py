@@ -48,6 +48,7 @@ _METADATA = frozenset(
     )
 )
 _recording: dict[int, Recorder] = {}
+_SMALL = 4096  # entries: buffers up to this are compared by content
 
 
 def recording() -> bool:
@@ -58,14 +59,15 @@ def recording() -> bool:
 class Outside:
     """The Tensors and buffers from outside that Programs of one kind read, in the order of their first use.
 
-    of: id of a buffer: the Tensor that owns it, for parameters that a layer passes to an operator as a
-    buffer.
+    by_content: small buffers with the same numbers are one, as a function makes a constant anew in each run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, by_content: bool = False) -> None:
         self.tensors: list[Tensor] = []
         self.buffers: list[torch.Tensor] = []
         self.places: dict[int, Ref] = {}  # id of the buffer: its Ref
+        self._contents: dict[Any, Ref] | None = {} if by_content else None
+        self._alive: list[torch.Tensor] = []  # another buffer could get the id of one that is in `places`
 
     def ref(self, buffer: torch.Tensor, owner: Tensor | None) -> Ref:
         """The Ref of a buffer from outside. owner: the Tensor that is asked for it at each call, if known."""
@@ -76,9 +78,19 @@ class Outside:
             self.tensors.append(owner)
             found = Ref("p", len(self.tensors) - 1)
         else:
-            self.buffers.append(buffer)
-            found = Ref("k", len(self.buffers) - 1)
+            found = self._constant(buffer)
         self.places[id(buffer)] = found
+        return found
+
+    def _constant(self, buffer: torch.Tensor) -> Ref:
+        found = Ref("k", len(self.buffers))
+        if self._contents is not None and buffer.numel() <= _SMALL:
+            with torch._C.DisableTorchFunction():  # these calls are the recorder's own
+                numbers = buffer.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            self._alive.append(buffer)
+            found = self._contents.setdefault((buffer.dtype, buffer.shape, buffer.device, numbers), found)
+        if found.index == len(self.buffers):
+            self.buffers.append(buffer)
         return found
 
 

@@ -57,7 +57,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **con
         raise InvalidType(f"save: layer: expected a Layer or a function, got {type(layer).__name__}")
     if unknown := set(configs) - {"output_spec", "with_hook", "combine_params", "clip_extra", "skip_forward"}:
         raise InvalidArgument(f"unknown settings {sorted(unknown)}")
-    outside = Outside()
+    outside = Outside(by_content=True)
     with evaluating(layer):
         functions = {
             name: recorded(function, spec, outside) for name, function, spec in _functions(layer, input_spec)

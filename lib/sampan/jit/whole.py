@@ -57,7 +57,7 @@ class Refused(InvalidArgument):
 
 def described_program(function: StaticFunction) -> ConcreteProgram:
     """The Program of a function's `input_spec`, recorded for this."""
-    outside = Outside()
+    outside = Outside(by_content=True)
     with evaluating(getattr(function, "_owner", None)):
         made = recorded(function, function.input_spec, outside)
     return ConcreteProgram(made.program, made.specs, outside.tensors)

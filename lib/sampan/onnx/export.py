@@ -113,7 +113,7 @@ def recorded(
 
         return call, runner.loaded, tensors, layer._constants, names
     known = function.input_spec if isinstance(function, StaticFunction) else None
-    outside = Outside()
+    outside = Outside(by_content=True)
     loaded = recorded_whole(function, input_spec if input_spec is not None else known, outside)
     tensors = [t.data for t in outside.tensors]
     described = functools.partial(called, function, loaded.takes)
