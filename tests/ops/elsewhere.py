@@ -68,7 +68,7 @@ TESTED: dict[str, Callable[..., None]] = {
     "int8_linear": tests.quantization.test_int8.test_linear,
     "int8_conv2d": tests.quantization.test_int8.test_convolution,
     "fake_quantize": tests.quantization.quanters.test_quanters.test_the_value_lies_on_the_grid_and_the_gradient_passes,
-    "_weight_quantize": tests.quantization.test_weight_only.test_a_weight_survives_to_half_a_step,
+    "weight_quantize": tests.quantization.test_weight_only.test_a_weight_survives_to_half_a_step,
     "resampled": tests.speech.test_resample.test_values_are_the_definition,
     "resampled_back": tests.speech.test_resample.test_gradient_is_the_transpose,
     "project": tests.speech.nn.test_operators.test_a_linear_layer_over_the_last_axis,
