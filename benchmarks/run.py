@@ -38,6 +38,7 @@ MODULES = (
     "speech_features",
     "speech_decoding",
     "speech_models",
+    "deploy",
 )
 SHOWN_FROM = 16  # MiB: a smaller peak is within the allocator's granularity
 LIMIT_FROM = 1e-5  # seconds: below it the overhead of a call dominates, and the limit has no meaning

@@ -1,6 +1,7 @@
 """Networks as ONNX files, and what export refuses."""
 
 import logging
+import subprocess
 import sys
 
 import numpy as np
@@ -145,3 +146,21 @@ def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"need the package onnx: pip install .sampan\[deploy\]"):
         paddle.onnx.export(nn.Linear(2, 2), str(tmp_path / "m"), [paddle.ones([1, 2])])
+
+
+@pytest.mark.servers
+def test_a_file_runs_where_neither_torch_nor_sampan_is(tmp_path):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    layer = paddle.vision.models.LeNet()
+    paddle.onnx.export(layer, str(tmp_path / "m"), [InputSpec([None, 1, 28, 28], name="picture")])
+    x = paddle.randn([3, 1, 28, 28])
+    np.save(tmp_path / "x.npy", x.numpy())
+    program = (
+        "import sys\nsys.modules.update(torch=None, sampan=None)\nimport numpy, onnxruntime\n"
+        "session = onnxruntime.InferenceSession('m.onnx', providers=['CPUExecutionProvider'])\n"
+        "numpy.save('y.npy', session.run(None, {'picture': numpy.load('x.npy')})[0])"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    layer.eval()
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), layer(x).numpy(), atol=1e-5)

@@ -16,7 +16,7 @@ def test_reading(tmp_path):
             x[:, :, 0][x[:, :, 0] > 0],
         )
         yield from (x.gather(order[0, 0] % 4, 1), x.take_along_axis(order, -1), paddle.nonzero(x > 0))
-        yield F.one_hot(order, 6)
+        yield from (F.one_hot(order, 6), x[:, [0, 2]], x[:, paddle.to_tensor([3, 1]), 1:, None])
 
     function_agrees(tmp_path, lambda x: list(computed(x)))
 
