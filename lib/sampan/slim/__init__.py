@@ -4,6 +4,7 @@ Names are PaddleSlim's. Networks in 8 bits: `paddle.quantization`.
 """
 
 from .analysis import file_bytes, flops, latencies, model_size
+from .compression import Compressed, compress
 from .distill import DML, distil, dkd, fsp, l2, soft_label
 from .pruners import (
     FilterPruner,
@@ -14,14 +15,19 @@ from .pruners import (
     get_ratios_by_loss,
     merge_sensitive,
 )
+from .unstructured import GMPUnstructuredPruner, UnstructuredPruner
 
 __all__ = [
     "DML",
+    "Compressed",
     "FPGMFilterPruner",
     "FilterPruner",
+    "GMPUnstructuredPruner",
     "L1NormFilterPruner",
     "L2NormFilterPruner",
     "PruningPlan",
+    "UnstructuredPruner",
+    "compress",
     "distil",
     "dkd",
     "file_bytes",
