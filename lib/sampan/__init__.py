@@ -103,7 +103,6 @@ del to_sparse_coo, to_sparse_csr
 if _TYPE_CHECKING:  # which follow no `__getattr__`
     from . import amp as amp
     from . import fft as fft
-    from . import inference as inference
     from . import jit as jit
     from . import linalg as linalg
     from . import onnx as onnx
