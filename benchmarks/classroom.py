@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections import defaultdict
@@ -55,7 +56,7 @@ class Learner:
         try:
             self._go()
         except Exception as error:  # one learner's error is a line of the table, not the end of the run
-            self.error = f"{type(error).__name__}: {error}"[:300]
+            self.error = f"{type(error).__name__}: {error}"[:900]
 
     def _go(self) -> None:
         self.visitor = self._timed("log in", lambda: self.hub.visitor(self.name))
@@ -81,7 +82,8 @@ class Learner:
         card = wait_for(
             lambda: text if "data-active" not in (text := self._opened(address)) else "", PATIENCE_S
         )
-        assert f"{self.points} of 1 solved" in card, "the verdict is wrong"
+        said = " ".join(re.sub(r"<[^>]+>", " ", card).split())
+        assert f"{self.points} of 1 solved" in card, f"the verdict is wrong: {said[-700:]}"
 
     def _marked(self, courses: str) -> bool:
         text = self._opened(f"{courses}/handed-in")
