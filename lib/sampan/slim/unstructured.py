@@ -23,9 +23,9 @@ class UnstructuredPruner:
     """Sets the smallest entries of a network's parameters to 0: `step()` chooses them, `update_params()`
     keeps them at 0 after the optimizer's step.
 
-    mode: "ratio" (that share of the entries) or "threshold" (magnitudes below it). local_sparsity: the share of
-    each parameter, else of all together. prune_params_type: None, or "conv1x1_only". skip_params_func(model):
-    the names of parameters (`parameter.name`) that stay; without it those of all vectors.
+    mode: "ratio" (that share of the entries) or "threshold" (magnitudes below it). local_sparsity: the
+    share of each parameter, else of all together. prune_params_type: None, or "conv1x1_only".
+    skip_params_func(model): the names of parameters (`parameter.name`) that stay; else those of all vectors.
     """
 
     def __init__(
@@ -115,7 +115,8 @@ class GMPUnstructuredPruner(UnstructuredPruner):
     """The share rises during training: call `step()` after each step of the optimizer.
 
     configs: "stable_iterations" without zeros, then "pruning_iterations" in which the share rises in
-    "pruning_steps" from "initial_ratio" to `ratio`, by initial + (ratio - initial) (1 - (1 - i / steps)^3); then it stays.
+    "pruning_steps" from "initial_ratio" to `ratio`, by initial + (ratio - initial) (1 - (1 - i / steps)^3);
+    then it stays.
     """
 
     def __init__(
