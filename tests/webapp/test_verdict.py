@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -18,6 +19,7 @@ from studio.grading.model_answer import ModelAnswer
 from studio.grading.verdict import Compared, JudgedCase, Result, StoppedCell, Verdict, VerdictKind
 from studio.model_answers import Opened, Record, Rule
 from studio.server.base import environment
+from studio.server.courses import CoursePage
 
 LESSON = Lesson(
     "01_x", Path("x"), Path("y"), {"en": "X", "zh": "某"}, {"en": "", "zh": ""}, 3, 1.0, "en", 2, 4.0
@@ -199,3 +201,26 @@ def test_cancelled(lang: str) -> None:
     job = Job()
     job.state = "cancelled"
     assert i18n.t("verdict.cancelled", lang) in show(lang, job)
+
+
+def test_a_check_that_ends_while_its_card_is_made_is_shown_as_running() -> None:
+    job = Job()
+    job.state = "running"
+
+    class History:
+        last = best = None
+
+    def history(_id: str) -> History:
+        job.state = "done"  # after this history was read
+        return History()
+
+    page: Any = SimpleNamespace(
+        desk=SimpleNamespace(job=lambda _id: job),
+        attempts=SimpleNamespace(history=history),
+        course=SimpleNamespace(lessons=list),
+        model_answers=SimpleNamespace(of=lambda _assignment: None),
+        handing_in=None,
+    )
+    lesson: Any = SimpleNamespace(id="00", assignment="", checked_as="")
+    assert CoursePage.standing(page, lesson)["check"].active
+    assert not CoursePage.standing(page, lesson)["check"].active

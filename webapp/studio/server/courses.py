@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -95,13 +96,15 @@ class CoursePage(StudioPage):
 
     def standing(self, lesson: Lesson) -> dict[str, Any]:
         """What course_card.html shows: the running or failed check, else the last verdict on the present copy."""
+        # As it was before the history is read: a check that ends in between would be neither running nor in it.
+        check = copy(self.desk.job(lesson.id))
         history = self.attempts.history(lesson.id)
         lessons = self.course.lessons() if lesson.assignment == COURSE else []
         following = [one for one in lessons if one.graded and one.id > lesson.id]
         return {
             "next": following[0] if following else None,
             "lesson": lesson,
-            "check": self.desk.job(lesson.id),
+            "check": check,
             "last": history.last,
             "best": history.best,
             "answers": self.model_answers.of(lesson.checked_as),
