@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 import sampan as paddle
 from sampan import static
-from sampan.names.static_graph.building import Program, needed
+from sampan.names.static_graph.building import Program
 
 Tensor: Any = paddle.Tensor
 
@@ -20,15 +19,6 @@ def built() -> tuple[Program, Any, Any]:
     return main, x, y
 
 
-def test_shapes_have_minus_one_where_they_follow_an_input() -> None:
-    main = static.Program()
-    with static.program_guard(main):
-        x: Any = static.data("x", [None, 3, -1])
-        assert x.shape == [-1, 3, -1] and (x * 2).shape == [-1, 3, -1]
-        assert x.sum(0).shape == [3, -1] and x.flatten(1).shape == [-1, -1]
-        assert paddle.concat([x, x], 0).shape == [-1, 3, -1] and paddle.zeros([2]).shape == [2]
-
-
 def test_calls_go_to_the_program_of_the_guard() -> None:
     main, x, _ = built()
     assert [call.name for call in main.ops][-2:] == ["affine", "relu"]
@@ -39,32 +29,6 @@ def test_calls_go_to_the_program_of_the_guard() -> None:
     assert static.default_main_program() is not main
     with pytest.raises(ValueError, match="no variable 'z'"):
         main.var("z")
-
-
-def test_constants_are_outside_and_numbers_follow_the_batch() -> None:
-    main = static.Program()
-    with static.program_guard(main):
-        x: Any = static.data("x", [None, 4])
-        y = x + paddle.ones([4])
-        z = paddle.zeros([y.shape[0], 2]) if y.shape[0] != -1 else y.reshape([y.shape[0], 2, 2])
-    assert [call.name for call in main.ops] == ["add", "reshape"]
-    assert z.shape == [-1, 2, 2]
-
-
-def test_what_is_not_needed_is_not_run() -> None:
-    main, x, y = built()
-    with static.program_guard(main):
-        (x * 3).exp()
-    assert [call.name for call in needed(main.steps, [main.ref(y)])] == ["affine", "relu"]
-
-
-def test_a_value_cannot_be_read_while_building() -> None:
-    main, _, y = built()
-    with static.program_guard(main):
-        for read in (lambda: bool(y.sum() > 0), lambda: float(y.sum()), y.numpy, y.tolist):
-            with pytest.raises(ValueError, match="has no value before a Program runs"):
-                read()
-        assert np.asarray(main.all_parameters()[0].numpy()).shape == (4, 8)
 
 
 def test_bad_input() -> None:

@@ -10,7 +10,8 @@ from ...engine.errors import InvalidArgument
 from ...engine.operator import operators
 from ...engine.tensor import Tensor
 from ...jit.program import Call, Ref, mapped
-from .building import Choose, Loop, default_main_program
+from .building import default_main_program
+from .steps import Choose, Loop
 
 _assign = operators["assign"]
 

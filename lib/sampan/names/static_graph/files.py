@@ -21,8 +21,9 @@ from ...jit.whole import Whole
 from ...serialization import load as load_state
 from ...serialization import replacing
 from ...serialization import save as save_state
-from .building import Program, default_main_program, evaluated, needed, paused
+from .building import Program, default_main_program, paused
 from .running import _listed
+from .steps import evaluated, needed
 
 
 def save_inference_model(

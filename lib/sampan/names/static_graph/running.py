@@ -17,17 +17,8 @@ from ...engine.tensor import Tensor
 from ...jit.evaluation import Lengths, assign
 from ...jit.program import Ref, mapped
 from ...jit.symbolic import Length
-from .building import (
-    Choose,
-    Derive,
-    Loop,
-    Program,
-    Update,
-    default_main_program,
-    evaluated,
-    needed,
-    paused,
-)
+from .building import Program, default_main_program, paused
+from .steps import Choose, Derive, Loop, Update, evaluated, needed
 
 
 class Executor:
