@@ -384,6 +384,12 @@ def test_a_link_with_wrong_values_is_explained(page: TrainPage) -> None:
     page.form.link.given = "model=transformer&epochs=" + "9" * 50
     assert page.form.model.value == "mlp" and len(page.form.epochs.value) == 20
     assert page.form.read() is None and "Epochs" in page.form.message.value
+    page.form.fields["learning_rate"].value = "fast"
+    assert page.form.read() is None  # both fields are named and marked
+    said = page.form.message.value
+    assert "Epochs" in said and "Learning rate" in said and said.count("is-bad") == 2
+    marked = [name for name, field in page.form.fields.items() if "is-wrong" in field._dom_classes]
+    assert marked == ["learning_rate", "epochs"]
 
 
 def reopened(folder: Path) -> TrainPage:

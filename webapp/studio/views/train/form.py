@@ -12,7 +12,7 @@ from studio.i18n import t
 from ..common.figures import notice
 from ..common.pieces import facts
 from ..common.widgets import ShareLink
-from .settings import GOOD_RATES, MODELS, OPTIMIZERS, SettingError, Settings
+from .settings import GOOD_RATES, MODELS, OPTIMIZERS, SettingError, Settings, errors_in
 
 LINK_WORDS = ("copy", "copied", "by_hand", "field")
 MOST_LETTERS = 20  # of a number in a link
@@ -122,19 +122,22 @@ class SettingsForm:
         self.cancel.disabled = not running
 
     def read(self) -> Settings | None:
-        try:
-            settings = Settings.from_text(self.texts())
-        except SettingError as error:
-            self.explain(error)
-            return None
         self._clear()
-        return settings
+        errors = errors_in(self.texts())
+        if errors:
+            self.explain(errors)
+            return None
+        return Settings.from_text(self.texts())
 
-    def explain(self, error: SettingError) -> None:
-        """Shows the reason beside the buttons and marks the field."""
-        field = t(f"train.field.{error.field}", self.lang)
-        self.say(field + t("train.colon", self.lang) + t(error.key, self.lang, **error.values))
-        self.fields[error.field].add_class("is-wrong")
+    def explain(self, errors: Sequence[SettingError]) -> None:
+        """Shows the reasons beside the buttons and marks the fields."""
+        sentences = []
+        for error in errors:
+            field = t(f"train.field.{error.field}", self.lang)
+            reason = t(error.key, self.lang, **error.values)
+            sentences.append(notice(field + t("train.colon", self.lang) + reason, bad=True))
+            self.fields[error.field].add_class("is-wrong")
+        self.message.value = "".join(sentences)
 
     def say(self, text: str) -> None:
         self.message.value = notice(text, bad=True)

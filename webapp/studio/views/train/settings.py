@@ -68,6 +68,23 @@ class Settings:
         )
 
 
+def errors_in(texts: Mapping[str, str]) -> list[SettingError]:
+    """What is wrong with the texts of a form: an error for each field, in their order."""
+    found = []
+    for field, text in texts.items():
+        try:
+            Settings.from_text({**_FINE, field: text})
+        except SettingError as error:
+            found.append(error)
+    return found
+
+
+_FINE = {
+    **{"dataset": DATASETS[0], "model": "mlp", "optimizer": "Adam", "device": "cpu"},
+    **{"learning_rate": "0.001", "batch_size": "64", "epochs": "5"},
+}
+
+
 def _real(field: str, text: str) -> float:
     try:
         return float(text.strip().replace(",", "."))
