@@ -310,6 +310,34 @@ def test_parameters_that_are_replaced_frozen_or_moved() -> None:
     assert net(x.astype("float64")).tolist() == [[0, 0]]
 
 
+FACTOR = 2
+
+
+def scaled(x: Any) -> Any:
+    return x * FACTOR
+
+
+def test_numbers_that_the_function_names_are_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plain:
+        k = 1
+
+        def __init__(self) -> None:
+            self.k = 5
+
+        @to_static
+        def method(self, x: Any) -> Any:
+            return x * self.k
+
+    n, x, static, plain = 3, paddle.ones([1]), to_static(scaled), Plain()
+    inner = to_static(lambda x: x * n)
+    for _ in range(3):
+        assert (static(x).item(), inner(x).item(), plain.method(x).item()) == (2, 3, 5)
+    monkeypatch.setitem(globals(), "FACTOR", 7)
+    n, plain.k = 8, 9
+    for _ in range(3):
+        assert (static(x).item(), inner(x).item(), plain.method(x).item()) == (7, 8, 9)
+
+
 def test_one_tensor_given_twice() -> None:
     def add(x: Any, y: Any) -> Any:
         x.add_(y)

@@ -43,6 +43,7 @@ from .kinds import (
     content,
     describe,
     outer,
+    values_read,
 )
 from .program import Program, Ref, mapped
 from .record import Recorder, recording
@@ -71,6 +72,7 @@ class StaticFunction:
         self._lock = RLock()
         self._of_instances: weakref.WeakKeyDictionary[Any, StaticFunction] = weakref.WeakKeyDictionary()
         self.last_call: Any = None  # args and kwargs that were recorded last, with InputSpecs for Tensors
+        self._read: list[Callable[[], Any]] | None = None  # numbers of the closure, the module and the object
         self._epoch: Any = None
         self._state: Any = ()
 
@@ -103,6 +105,10 @@ class StaticFunction:
             }
         tensors: list[Tensor] = []
         key: list[Any] = [torch.is_grad_enabled(), get_default_dtype(), amp, self._attributes()]
+        if self._read is None:
+            self._read = values_read(self._dygraph_function)
+        if self._read:
+            key += [get() for get in self._read]
         for value in args:
             if not describe(value, tensors, key):
                 return self._dygraph_function(*args, **kwargs)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import is_
 from threading import get_ident
 from typing import Any, NamedTuple
@@ -181,6 +183,45 @@ def attributes_of(layer: Layer) -> tuple[Any, ...]:
         )
         for part in layer.sublayers(include_self=True)
     )
+
+
+def values_read(function: Any) -> list[Callable[[], Any]]:
+    """How to read the numbers and texts that a function names: of its closure, its module, and the object that
+    it is a method of, where that is no Layer. They decide about its calls, and may change between two."""
+    found: list[Callable[[], Any]] = []
+    owner = getattr(function, "__self__", None)
+    if owner is not None and not isinstance(owner, (Layer, type)) and hasattr(owner, "__dict__"):
+        found.append(lambda: tuple((n, v) for n, v in vars(owner).items() if isinstance(v, PLAIN)))
+    plain = inspect.unwrap(getattr(function, "__func__", function))
+    code = getattr(plain, "__code__", None)
+    if code is None:
+        return found
+    for cell in plain.__closure__ or ():
+        found.append(partial(_content_of, cell))
+    scope = plain.__globals__
+    found += [
+        partial(_number_at, scope, name)
+        for name in code.co_names
+        if isinstance(scope.get(name, ...), _NUMBERS)
+    ]
+    return found
+
+
+_NUMBERS = (bool, int, float, complex, str, bytes)
+
+
+def _number_at(scope: dict[str, Any], name: str) -> Any:
+    value = scope.get(name)
+    return value if isinstance(value, _NUMBERS) else id(value)
+
+
+def _content_of(cell: Any) -> Any:
+    """The number or text in a cell; None for another content, or for none."""
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        return None
+    return value if isinstance(value, _NUMBERS) else None
 
 
 def _attribute(value: Any) -> Any:
