@@ -186,8 +186,8 @@ def attributes_of(layer: Layer) -> tuple[Any, ...]:
 
 
 def values_read(function: Any) -> list[Callable[[], Any]]:
-    """How to read the numbers and texts that a function names: of its closure, its module, and the object that
-    it is a method of, where that is no Layer. They decide about its calls, and may change between two."""
+    """How to read the numbers and texts that a function names: of its closure, its module, and the object it
+    is a method of, where that is no Layer. They decide about its calls, and may change between two."""
     found: list[Callable[[], Any]] = []
     owner = getattr(function, "__self__", None)
     if owner is not None and not isinstance(owner, (Layer, type)) and hasattr(owner, "__dict__"):
