@@ -161,7 +161,7 @@ class InPlace(nn.Layer):
         with paddle.no_grad():
             w = y * 7
         y.tanh_()
-        return {"y": y, "w": (w, z), "x": x, "count": self.count + 0, "n": 3, "none": None}
+        return {"y": y, "w": (w, z), "x": x, "count": self.count + 0, "n": 3, "none": None, "kind": y.dtype}
 
 
 def test_changes_in_place_detach_and_no_grad() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dtype import get_default_dtype
+from ..dtype import DataType, Place, get_default_dtype
 from ..engine.apply import observers, wrap, wrap_outputs
 from ..engine.backward import enable_grad, grad
 from ..engine.operator import recorded_by_hand
@@ -405,7 +405,7 @@ def _place(outputs: list[Tensor], tensors: list[Tensor], kind: Kind, leaf: Any) 
 
 def _only_known(structure: Any) -> bool:
     """Whether a result holds Tensors and plain values only, which a Program can return again."""
-    return all(isinstance(leaf, (Ref, *PLAIN)) for leaf in _leaves(structure))
+    return all(isinstance(leaf, (Ref, DataType, Place, *PLAIN)) for leaf in _leaves(structure))
 
 
 def _leaves(value: Any) -> Iterator[Any]:
