@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -55,7 +56,7 @@ def topological_order(roots: Sequence[Node]) -> list[Node]:
             if type(edge) is Node and edge not in seen:
                 seen.add(edge)
                 found.append(edge)
-    found.sort(key=lambda node: node.sequence, reverse=True)
+    found.sort(key=attrgetter("sequence"), reverse=True)
     return found
 
 

@@ -29,7 +29,7 @@ from .cleaning import clean
 from .exercise import Exercise
 from .judge import MOST_TRACEBACK, MOST_WORDS, judge, refused, rule_fault
 from .reading import Reading, Rule
-from .release import check_id, grade_id, read, release, slot_of, slots_of
+from .release import TEST_MARKS, check_id, grade_id, read, release, slot_of, slots_of
 from .sandbox import OUTPUT_TAIL, Gone, Sandbox, Warm
 from .submission import read_submission
 from .translation import language_of
@@ -304,7 +304,7 @@ def _code_cells(learner: Any, released: Any) -> tuple[list[Cell], list[Code]]:
         source = locked.get(grade_id(cell), cell.source)
         first = next((line.strip() for line in source.splitlines() if line.strip()), "")
         records.append(Cell(number, grade_id(cell), clean(first[:120])))
-        given = handed_out.get(source)
+        given = handed_out.get(TEST_MARKS.sub("", source))
         checked = None if given is None else checks.get(grade_id(given) or "")
         slots = (*slots_of(source), *([] if checked is None else [checked]))
         codes.append(Code(source, given is not None, given is not None and _is_root(given), slots))

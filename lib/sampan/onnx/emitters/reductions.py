@@ -149,16 +149,14 @@ def _cross_entropy(g, x, label, ignore_index=-100):
 
 
 @emits("picks")
-def _picks(g, label, weight, ignore_index, axis, dtype, smoothing):
+def _picks(g, label, weight, classes, ignore_index, axis, one, dtype, smoothing):
     if smoothing:
         raise Unsupported("smoothed labels")
-    shape = g.fact(label).shape
-    keep = axis < len(shape) and shape[axis] == 1
-    hard = g.cast(g.node("Squeeze", label, [axis]) if keep else g.name(label), torch.int64)
+    hard = g.cast(g.node("Squeeze", label, [axis]) if one else g.name(label), torch.int64)
     ignored = g.node("Equal", hard, g.number(ignore_index, torch.int64))
     places = g.node("Where", ignored, g.number(0, torch.int64), hard)
-    one = g.number(1, dtype) if weight is None else g.node("Gather", weight, places, axis=0)
-    factor = g.node("Where", ignored, g.number(0, dtype), one)
+    own = g.number(1, dtype) if weight is None else g.node("Gather", weight, places, axis=0)
+    factor = g.node("Where", ignored, g.number(0, dtype), own)
     total = g.reduce("Sum", factor, None)
     empty = g.node("Equal", total, g.number(0, dtype))
     total = g.node("Where", empty, g.number(math.inf, dtype), total)
