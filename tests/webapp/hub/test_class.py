@@ -333,6 +333,7 @@ MEMBERS = {
         "Mine",
         "Entry",
         "Choose",
+        "ReceiptFile",
     ),
     *("Health", "NotFound"),
 }

@@ -11,6 +11,7 @@ Settings, from the environment; none is needed:
 
     SAMPAN_STORE           sqlite:///<file> or postgresql://...; else a file in the workspace
     SAMPAN_CLASS_SERVICE   address of a class's service, set by its Hub; it lends the places then
+    SAMPAN_CLASS_WARM      folder of a class's warm process, set by its Hub; kernels and servers are its forks then
     SAMPAN_UPLOAD_GIB      GiB of uploaded data sets for one user; 2 if not set
     SAMPAN_CPU_SLOTS       sessions at a time on CPUs; one more is always kept for grading
     SAMPAN_SIMULATED_GPUS  simulated GPUs, for tests and demonstrations; marked wherever they are shown
