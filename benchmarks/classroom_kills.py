@@ -25,7 +25,7 @@ WARM = "studio.compute.zygote.server"
 
 def programs(hub: ClassHub) -> list[psutil.Process]:
     """All processes of the class outside of sandboxes, the oldest first: those of its mount namespace. A fork whose warm process
-    was killed is nobody's child."""
+    was killed has no parent any more."""
     own, found = _namespace(hub.process.pid), []
     for process in psutil.process_iter():
         with suppress(OSError, psutil.NoSuchProcess):  # it has just ended

@@ -15,7 +15,7 @@ from .whole import filled_in, flat
 
 
 def main(program: str, inputs: str, outputs: str) -> None:
-    """Run each function of a file on the inputs of its name, and write what comes out."""
+    """Run each function of a file on the inputs of its name, and write the results."""
     layer, given = load(program), load_file(Path(inputs))
     answers: dict[str, torch.Tensor] = {}
     with no_grad():

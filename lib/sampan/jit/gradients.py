@@ -117,7 +117,7 @@ class _Writer:
         if not name:
             name = f"e{self.ends[id(edge)]}" if id(edge) in self.ends else self.names.get(id(edge), "")
         if not name:
-            return  # a leaf that the function made, whose gradient nobody can read
+            return  # a leaf that the function made: its gradient is not visible outside
         if name not in self.begun:
             self.begun.add(name)
             self.source.lines.append(f"{indent}{name} = {part}")

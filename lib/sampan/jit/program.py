@@ -74,7 +74,7 @@ class Call:
 
 @dataclass
 class Guard:
-    """A value that left the graph, such as in `if x.sum() > 0`: `read` of `args`, and what came of it.
+    """A value that left the graph, such as in `if x.sum() > 0`: `read` of `args`, and the result.
 
     What follows it in a Program is right only where the outcome is the same.
     """

@@ -3,8 +3,8 @@
 Two things watch: `forward` is an observer of `apply`, so each operator is one call; a mode of torch sees
 every other function of torch that the function, or a layer of ours, calls on buffers. So a Program holds
 all that computes with Tensors, and knows each value that leaves the graph: `bool`, `float`, `item`,
-`numpy`, `tolist` of a Tensor become a Guard. The function itself runs as ever: the first call's result is an
-eager one.
+`numpy`, `tolist` of a Tensor become a Guard. The function itself runs eagerly while it is
+recorded: the first call's result is the eager one.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class Distillation(Layer):
             raise InvalidArgument(f"T, weight: expected T > 0 and 0 <= weight <= 1, got {T} and {weight}")
         teacher.eval()
         self.student, self.T, self.weight, self.loss, self.features = student, T, weight, loss, dict(features)
-        self._teacher = [teacher]  # in a list: it is no part of what is trained
+        self._teacher = [teacher]  # in a list, so that it is not a sublayer and is not trained
         self._of_student = _Seen(student, list(features), "student")
         self._of_teacher = _Seen(teacher, list(features.values()), "teacher")
         self.projections = nn.LayerList([])

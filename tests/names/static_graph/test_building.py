@@ -37,7 +37,7 @@ def test_bad_input() -> None:
         pass
     with static.program_guard(main), pytest.raises(ValueError, match="'x' is declared already"):
         static.data("x", [2])
-    with pytest.raises(ValueError, match="is no variable of this Program"):
+    with pytest.raises(ValueError, match="does not belong to this Program"):
         main.ref("nothing")
     paddle.disable_static()
     with pytest.raises(RuntimeError, match="static mode is off"):

@@ -56,7 +56,7 @@ print(json.dumps({
 
 
 class ClassNest(Nest):
-    """A class's warm process. Everyone may enter its folder; nobody but root may list it."""
+    """A class's warm process. All accounts may enter its folder; only root may list it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -53,7 +53,7 @@ class Program:
         else:
             raise InvalidType(f"expected a variable or its name, got {type(variable).__name__}")
         if found is None:
-            raise InvalidArgument(f"{getattr(variable, 'name', variable)!r} is no variable of this Program")
+            raise InvalidArgument(f"{getattr(variable, 'name', variable)!r} does not belong to this Program")
         return found
 
     def all_parameters(self) -> list[Tensor]:
