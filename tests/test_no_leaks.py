@@ -91,7 +91,7 @@ def network(
 for name, size in {
     "alexnet": 96, "densenet121": 32, "googlenet": 192, "inception_v3": 80, "mobilenet_v1": 32, "mobilenet_v2": 32,
     "mobilenet_v3_small": 32, "resnet18": 32, "shufflenet_v2_x0_25": 32, "squeezenet1_1": 64, "vgg11": 32,
-}.items():  # fmt: skip
+}.items():  # fmt: skip  # a table
     classes = {"num_classes": 0} if name in ("alexnet", "vgg11") else {"num_classes": 4}
     network(
         name,
@@ -127,14 +127,14 @@ network("attention", heads(), x)
 for name, mask in {
     "bool": bools(BATCH, 1, 5, 5), "float": added(BATCH, 1, 5, 5), "3 axes": added(BATCH, 5, 5),
     "int": ids(2, BATCH, 1, 1, 5),
-}.items():  # fmt: skip
+}.items():  # fmt: skip  # a table
     network(f"attention, {name} mask", heads(), x, always(None), always(None), mask)
 network("attention, weights", heads(need_weights=True), x, always(None), always(None), bools(BATCH, 1, 5, 5))
 network("attention, cache", heads(), x, call=lambda m, x: m(x, None, None, None, m.gen_cache(x)))
 network(
     "attention, static cache", heads(), x, memory,
     call=lambda m, x, y: m(x, None, None, None, m.gen_cache(y, y, nn.MultiHeadAttention.StaticCache)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 encoder = lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32), 2)
 decoder = lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(16, 2, 32), 2)
 network("encoder", encoder, x, bools(BATCH, 1, 1, 5))
@@ -144,7 +144,7 @@ network("decoder, cache", decoder, x, memory, call=lambda m, x, y: m(x, y, None,
 network(
     "transformer", lambda: nn.Transformer(16, 2, 1, 1, 32), x, memory,
     call=lambda m, x, y: m(x, y, None, m.generate_square_subsequent_mask(y.shape[1])),
-)  # fmt: skip
+)  # fmt: skip  # a table
 for name, mask in {"bool": bools(BATCH, 1, 5, 5), "float": added(BATCH, 1, 5, 5)}.items():
     CASES[f"products, {name} mask"] = function(
         lambda q, m: F.scaled_dot_product_attention(q, q, q, m), floats(BATCH, 5, 2, 8), mask
@@ -189,7 +189,7 @@ network("recurrent encoder", lambda: speech.RecurrentEncoder(16, 16, 1), sound, 
 network(
     "second pass", lambda: speech.AttentionDecoder(9, 16, 1, 2, 32), floats(BATCH, 8, 16), lengths(8),
     ids(9, BATCH, 4, least=1), lengths(4),
-)  # fmt: skip
+)  # fmt: skip  # a table
 network("keywords", lambda: speech.KeywordEncoder(16, 16, 1), floats(BATCH, 20, 16), lengths(20))
 network("speakers", lambda: speech.SpeakerEncoder(16, 16, 8), floats(BATCH, 20, 16), lengths(20))
 network("margin", lambda: AngularMargin(8, 5), floats(BATCH, 8), ids(5, BATCH))
@@ -197,12 +197,12 @@ network("activity", lambda: speech.ActivityNet(16, 8), floats(BATCH, 20, 16))
 network(
     "sound and mouth", lambda: speech.AudioVisualNet(5, input_size=16, size=8, width=16), floats(BATCH, 20, 16),
     floats(BATCH, 5, 8, 8), lengths(5),
-)  # fmt: skip
+)  # fmt: skip  # a table
 small = {
     "vocab_size": 9, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
     "conv_dim": (8, 8), "conv_stride": (5, 2), "conv_kernel": (10, 3), "num_conv_pos_embeddings": 4,
     "num_conv_pos_embedding_groups": 2,
-}  # fmt: skip
+}  # fmt: skip  # a table
 network("wav2vec2", lambda: Wav2Vec2ForCTC(Wav2Vec2Config(**small)), floats(BATCH, 400), lengths(400))
 
 # --- training: what is drawn, and losses --------------------------------------------------------------------

@@ -85,7 +85,7 @@ def through_the_library(
     of_values = (g[rows].astype(float) * x[cols]).sum(1)
     return Case(
         name, "sparse_matmul", (np.stack([rows, cols]), values, list(shape), x, g), (matrix @ x, [of_values, matrix.T @ g]), hint, **TIGHT
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 # --- products -------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ MATRICES: tuple[Any, ...] = (
     ("empty rows, the first and the last ones too", "空行，含首行与末行", 30, 20, 90, (0, 1, 7, 8, 28, 29), 5, ZEROED),
     ("one column of x", "x 只有一列", 12, 10, 40, (3,), 1, SHAPES),
     ("no entries", "没有元素", 6, 5, 0, (), 7, ZEROED),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 def sddmm(rng: np.random.Generator) -> Iterator[Case]:
@@ -128,7 +128,9 @@ def sddmm(rng: np.random.Generator) -> Iterator[Case]:
     crows, cols = scattered(rng, 60, 40, 800)
     x, y = draw(rng, 60, 33), draw(rng, 40, 33)
     expected = (x.astype(float) @ y.T)[np.repeat(np.arange(60), np.diff(crows)), cols]
-    yield Case(("eight hundred places", "八百个位置"), "rows_sampled", (crows, cols, x, y), expected, each, **TIGHT)  # fmt: skip
+    yield Case(
+        ("eight hundred places", "八百个位置"), "rows_sampled", (crows, cols, x, y), expected, each, **TIGHT
+    )
     yield through_the_library(
         rng, ("the gradient of a matrix, through the tape", "矩阵的梯度，经过磁带"), each, (30, 20), 150, 16
     )
@@ -145,7 +147,9 @@ def spmm(rng: np.random.Generator) -> Iterator[Case]:
         matrix = dense(crows, cols, values, width)
         rows = np.repeat(np.arange(height), np.diff(crows))
         expected = matrix @ x, [(g.astype(float) @ x.T)[rows, cols], matrix.T @ g]
-        yield Case((name, name_zh), "rows_product", (crows, cols, width, values, x, g), expected, turn, **TIGHT)  # fmt: skip
+        yield Case(
+            (name, name_zh), "rows_product", (crows, cols, width, values, x, g), expected, turn, **TIGHT
+        )
     n, count = 60_000, 1500  # as a dense matrix 14 GB
     rows, cols = np.sort(rng.choice(n, count, replace=False)), rng.choice(n, count, replace=False).astype(I)
     crows = np.searchsorted(rows, np.arange(n + 1)).astype(I)
@@ -174,7 +178,9 @@ def _second(rng: np.random.Generator) -> Case:
     rows, cols = drawn // width, drawn % width
     values, x, g = draw(rng, count), draw(rng, width, 5), draw(rng, height, 5)
     v, d = (torch.tensor(part, dtype=torch.float64, requires_grad=True) for part in (values, x))
-    matrix = torch.zeros(height, width, dtype=torch.float64).index_put((torch.tensor(rows), torch.tensor(cols)), v)  # fmt: skip
+    matrix = torch.zeros(height, width, dtype=torch.float64).index_put(
+        (torch.tensor(rows), torch.tensor(cols)), v
+    )
     first = torch.autograd.grad(matrix @ d, [v, d], torch.tensor(g).double(), create_graph=True)
     second = torch.autograd.grad(sum((part**2).sum() for part in first), [v, d])
     return Case(
@@ -282,4 +288,4 @@ EXERCISES = [
     Exercise("kernels.sparse.sddmm", 2, "A product at a few places", "采样乘积", sddmm, (*FORBIDDEN, *PRODUCTS)),
     Exercise("sparse.operators.spmm", 2, "The two gradients", "两个梯度", spmm, (*FORBIDDEN, "@", "spmm", "sampan.sparse.operators")),
     Exercise("sparse.rulebook.neighbours", 3, "The rulebook", "规则表", neighbours, (*FORBIDDEN, "mutual_neighbours", "rulebook", "submanifold", "KDTree", "cKDTree", "sklearn")),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -103,7 +103,7 @@ def update_rows(rng: np.random.Generator) -> Iterator[Case]:
     yield Case(
         ("six steps of the library's optimizer", "库中优化器的六步"), "adagrad_steps", (batches, table, rate, epsilon, begin), found,
         once, rtol=1e-3, atol=1e-3,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     yield hybrid(rng, ("a table in two kinds of memory", "两种内存里的表"), once)
 
 
@@ -206,4 +206,4 @@ def ask(rng: np.random.Generator) -> Iterator[Case]:
 EXERCISES = [
     Exercise("optimizer.Adagrad.update_rows", 2, "Lazy Adagrad", "惰性 Adagrad", update_rows, (*LIBRARY, *KERNELS, "step", "unique", "Adagrad", "update", "rule", "_update", "rule_step", "optim")),
     Exercise("kernels.cpu_embedding_cache.ask", 3, "The cache", "缓存", ask, (*LIBRARY, *KERNELS, "ask", "lru_cache", "LRUCache", "cachetools"), seconds=COMPILING),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -13,7 +13,7 @@ def test_numbers_are_those_of_paddle():
     assert kinds == {
         "FLOAT32": 0, "INT64": 1, "INT32": 2, "UINT8": 3, "INT8": 4, "FLOAT16": 5, "BOOL": 6, "FLOAT64": 7,
         "BFLOAT16": 8,
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     assert [kind.value for kind in PrecisionType] == [0, 1, 2, 3]
     assert {kind.name: kind.value for kind in PlaceType} == {
         "UNK": -1,

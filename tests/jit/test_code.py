@@ -30,7 +30,7 @@ def test_values_are_freed_after_their_last_use() -> None:
     assert source.lines == [
         "def program(x0):", "    v0 = add(x0, 1)", "    v1 = add(v0, x0)", "    del v0", "    v2 = add(v1, v1)",
         "    del v1", "    return 0, (v2,), ()",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     number, (value,), kept = source.compiled("test")(torch.ones(2))
     assert (number, kept, value.tolist()) == (0, (), [6, 6])
 

@@ -22,7 +22,7 @@ def test_arguments_that_decide() -> None:
     others = [
         key(paddle.ones([3, 2]), 1, "a", [None]), key(x.astype("float64"), 1, "a", [None]), key(x, True, "a", [None]),
         key(x, 1.0, "a", [None]), key(x, 1, "b", [None]), key(x, 1, "a", (None,))
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     assert all(other != alike[0] for other in others)
     assert key(float("nan")) == key(float("nan")) and key({"a": 1}) != key({"b": 1})
     assert key(object()) is None and key(torch.ones(1)) is None

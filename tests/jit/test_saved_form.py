@@ -20,7 +20,7 @@ from sampan.jit.symbolic import Axis, Length
         torch.contiguous_format,
     ],
     ids=str,
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_a_value_survives(value: Any) -> None:
     read = decoded(json.loads(json.dumps(encoded(value))))
     assert read == value and type(read) is type(value)

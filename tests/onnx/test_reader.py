@@ -29,7 +29,7 @@ WRONG = {
     "a name of nothing": (model([("Relu", ["z"], ["y"], {})]), "Relu_0 reads 'z', which nothing makes"),
     "an output of nothing": (model([RELU], outputs=["q"]), "the output 'q'"),
     "a name made twice": (model([RELU, RELU]), "Relu_1 makes 'y' again"),
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 @pytest.mark.parametrize("name", WRONG)

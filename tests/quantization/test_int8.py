@@ -42,7 +42,7 @@ def test_linear(monkeypatch: Any, shape: Any, bias: bool) -> None:
 
 @pytest.mark.parametrize(
     ("groups", "padding", "stride"), [(1, (1, 1, 1, 1), (1, 1)), (2, (0, 1, 2, 0), (2, 1)), (4, (1, 1, 0, 0), (1, 2))]
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_convolution(monkeypatch: Any, groups: int, padding: Any, stride: Any) -> None:
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(2, 4, 9, 8, generator=generator)

@@ -27,7 +27,7 @@ def calibrated(net: Any, samples: Any, weight: Any = None) -> Any:
     [{"padding": "SAME", "stride": 2}, {"padding": [0, 1, 2, 0]}, {"padding": 1, "padding_mode": "reflect"},
      {"groups": 4, "data_format": "NHWC"}, {"dilation": 2, "bias_attr": False}],
     ids=lambda s: ", ".join(map(str, s.values())),
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_a_converted_convolution_is_near_the_first(settings: dict[str, Any]) -> None:
     paddle.seed(0)
     net = nn.Sequential(nn.Conv2D(4, 8, 3, **settings))

@@ -86,7 +86,9 @@ class ModelAnswers:
         """Counts the exercises that a check has found wrong; one that was not attempted does not count."""
         wrong = [one.id for one in verdict.exercises if not one.passed and one.verdict != "not_attempted"]
         if wrong:
-            self._change(place, lambda r: Record({**r.failed, **{s: r.failed.get(s, 0) + 1 for s in wrong}}, r.opened))  # fmt: skip
+            self._change(
+                place, lambda r: Record({**r.failed, **{s: r.failed.get(s, 0) + 1 for s in wrong}}, r.opened)
+            )
 
     def open(self, place: Assignment, slot: str, answer: ModelAnswer, when: float | None = None) -> Opened:
         """Records that an answer was opened; the first time counts."""

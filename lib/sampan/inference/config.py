@@ -72,7 +72,7 @@ class Config:
         self._flags = {
             "ir_optim": True, "memory_optim": False, "onednn": True, "profile": False, "log": True,
             "feed_fetch": False,
-        }  # fmt: skip
+        }  # fmt: skip  # a table
         if len(files) > 2:
             raise InvalidArgument(f"Config: expected at most 2 files, got {len(files)}")
         if files:
@@ -281,7 +281,7 @@ class Config:
             "use_gpu": False, "ir_optim": self._flags["ir_optim"],
             "passes": ", ".join(self.passes()) or "none", "enable_onednn": self._flags["onednn"],
             "enable_profile": self._flags["profile"],
-        }  # fmt: skip
+        }  # fmt: skip  # a table
         left = max(map(len, rows))
         right = max(len(str(value)) for value in rows.values())
         edge = f"+-{'-' * left}-+-{'-' * right}-+"
@@ -323,7 +323,7 @@ _NOTHING = {
     "disable_onednn_fc_passes disable_mkldnn_fc_passes exp_disable_mixed_precision_ops "
     "exp_enable_mixed_precision_ops enable_low_precision_io "
     "exp_sparse_conv_using_buffer": "engines decide this",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _NO = {
     "use_gpu use_xpu tensorrt_engine_enabled tensorrt_dla_enabled tensorrt_dynamic_shape_enabled "
     "tensorrt_explicit_quantization_enabled tensorrt_inspector_enabled tensorrt_varseqlen_enabled "
@@ -333,7 +333,7 @@ _NO = {
     "gpu_device_id xpu_device_id memory_pool_init_size_mb tensorrt_optimization_level": (0, _CPU),
     "fraction_of_gpu_memory_for_pool": (0.0, _CPU),
     "shape_range_info_path": ("", _CPU),
-}  # fmt: skip
+}  # fmt: skip  # a table
 for _names, _what in _NOTHING.items():
     for _name in _names.split():
         setattr(Config, _name, _changes_nothing(_name, _what))

@@ -14,7 +14,7 @@ _NUMBERS = {
     torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7,
     torch.bool: 9, torch.float16: 10, torch.float64: 11, torch.complex64: 14, torch.complex128: 15,
     torch.bfloat16: 16,
-}  # fmt: skip
+}  # fmt: skip  # a table
 DTYPES = {number: dtype for dtype, number in _NUMBERS.items()}
 
 

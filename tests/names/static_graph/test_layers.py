@@ -32,7 +32,7 @@ def test_layers_make_their_parameters() -> None:
     assert shapes == [
         [2, 7], [2, 7], [2, 4, 8, 8], [2, 4, 16, 16], image_shape, image_shape, image_shape, image_shape, image_shape,
         [2, 5, 6],
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     assert [list(o.shape)[1:] for o in outputs] == [s[1:] for s in shapes]
 
 

@@ -38,7 +38,7 @@ def test_what_has_no_length_is_an_int() -> None:
 @pytest.mark.parametrize(
     ("one", "two", "text"),
     [(2, 3, "x0.shape[0]"), (74, 123, "x0.shape[0] * x1.shape[2]"), (18, 20, "x1.shape[2] // 2 + 0"), (35, 39, "x1.shape[2] + -2")],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_lengths_from_two_samples(one: int, two: int, text: str) -> None:
     found = length_of(one, two, KNOWN)
     assert (

@@ -101,9 +101,13 @@ def fuse_activation(rewriting: Rewriting) -> None:
             continue
         last = parts[-1]
         call = Call(
-            convolution_twin, "convolution", (given, first.args[1], bias, other, settings, activation), {},
-            last.result, line=last.line,
-        )  # fmt: skip
+            convolution_twin,
+            "convolution",
+            (given, first.args[1], bias, other, settings, activation),
+            {},
+            last.result,
+            line=last.line,
+        )
         for part in parts[:-1]:
             rewriting.remove(part)
         rewriting.put(last, call)

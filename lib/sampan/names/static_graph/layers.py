@@ -9,12 +9,17 @@ from ... import nn
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
 
-# fmt: off
 __all__ = [
-    "batch_norm", "conv2d", "conv2d_transpose", "embedding", "fc", "group_norm", "instance_norm",
-    "layer_norm", "prelu",
+    "batch_norm",
+    "conv2d",
+    "conv2d_transpose",
+    "embedding",
+    "fc",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "prelu",
 ]
-# fmt: on
 
 
 def _activated(x: Tensor, name: str | None) -> Any:

@@ -17,12 +17,12 @@ _UNARY = {
     "floor": "Floor", "log": "Log", "neg": "Neg", "reciprocal": "Reciprocal", "relu": "Relu",
     "sigmoid": "Sigmoid", "sign": "Sign", "sin": "Sin", "sinh": "Sinh", "softsign": "Softsign",
     "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _BINARY = {"multiply": "Mul", "maximum": "Max", "minimum": "Min", "pow": "Pow"}
 _COMPARISONS = {
     "equal": "Equal", "greater_than": "Greater", "greater_equal": "GreaterOrEqual", "less_than": "Less",
     "less_equal": "LessOrEqual",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _LOGIC = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
 _BITS = {"bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor"}
 
@@ -218,8 +218,10 @@ def _round(g, x, decimals=0, name=None):
 @emits("clip")
 def _clip(g, x, min=None, max=None, name=None):
     given = [None if v is None else g.operand(v, g.made.dtype) for v in (min, max)]
-    bounds = [v if v is None or not isinstance(w, Ref) else g.node("Reshape", v, np_empty(g))
-              for v, w in zip(given, (min, max), strict=True)]  # fmt: skip
+    bounds = [
+        v if v is None or not isinstance(w, Ref) else g.node("Reshape", v, np_empty(g))
+        for v, w in zip(given, (min, max), strict=True)
+    ]
     return g.node("Clip", g.cast(x, g.made.dtype), *bounds)
 
 

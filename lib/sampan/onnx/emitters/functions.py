@@ -28,7 +28,7 @@ SAME = {
     "tril": "tril", "where": "select", "cumsum": "cumsum", "maximum": "maximum", "minimum": "minimum",
     "clone": "assign", "contiguous": "assign", "detach": "assign", "relu": "relu", "sigmoid": "sigmoid",
     "tanh": "tanh",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def _sizes(size: tuple[Any, ...]) -> list[Any]:

@@ -139,8 +139,14 @@ def _adaptive_pool(g, x, size):
     return found
 
 
-_MODES = {"nearest2": "nearest", "nearest3": "nearest", "linear": "linear", "bilinear": "linear",
-          "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
+_MODES = {
+    "nearest2": "nearest",
+    "nearest3": "nearest",
+    "linear": "linear",
+    "bilinear": "linear",
+    "trilinear": "linear",
+    "bicubic": "cubic",
+}
 
 
 @emits("resized")

@@ -23,20 +23,20 @@ _UNARY = {
     "Sinh": paddle.sinh, "Sqrt": paddle.sqrt, "Tan": paddle.tan, "Tanh": paddle.tanh, "Relu": F.relu,
     "Sigmoid": F.sigmoid, "Softplus": F.softplus, "Softsign": F.softsign, "HardSwish": F.hardswish,
     "Mish": F.mish, "IsNaN": paddle.isnan, "Not": paddle.logical_not, "BitwiseNot": paddle.bitwise_not,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _BINARY = {
     "Add": paddle.add, "Sub": paddle.subtract, "Mul": paddle.multiply, "Equal": paddle.equal,
     "Greater": paddle.greater_than, "GreaterOrEqual": paddle.greater_equal, "Less": paddle.less_than,
     "LessOrEqual": paddle.less_equal, "And": paddle.logical_and, "Or": paddle.logical_or,
     "Xor": paddle.logical_xor, "BitwiseAnd": paddle.bitwise_and, "BitwiseOr": paddle.bitwise_or,
     "BitwiseXor": paddle.bitwise_xor,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _ARRAYS: dict[str, Any] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Equal": np.equal, "Greater": np.greater,
     "Less": np.less, "GreaterOrEqual": np.greater_equal, "LessOrEqual": np.less_equal, "And": np.logical_and,
     "Or": np.logical_or, "Xor": np.logical_xor, "Not": np.logical_not, "Neg": np.negative, "Abs": np.abs,
     "Floor": np.floor, "Ceil": np.ceil, "Sqrt": np.sqrt, "Exp": np.exp, "Sign": np.sign,
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def _of(kind: str, function: Any) -> Any:

@@ -377,8 +377,12 @@ def _share(node: Any, mode: str, how: str, old: int, new: int, factor: float) ->
     at, share = places(), torch.zeros(old, new)
     if mode == "nearest":
         rounding = node.get("nearest_mode", "floor" if node.kind == "Upsample" else "round_prefer_floor")
-        near = {"floor": torch.floor, "ceil": torch.ceil, "round_prefer_floor": lambda v: torch.ceil(v - 0.5),
-                "round_prefer_ceil": lambda v: torch.floor(v + 0.5)}[rounding](at)  # fmt: skip
+        near = {
+            "floor": torch.floor,
+            "ceil": torch.ceil,
+            "round_prefer_floor": lambda v: torch.ceil(v - 0.5),
+            "round_prefer_ceil": lambda v: torch.floor(v + 0.5),
+        }[rounding](at)
         share[near.long().clamp(0, old - 1), torch.arange(new)] = 1.0
         return share
     low, a = at.floor(), node.get("cubic_coeff_a", -0.75)
