@@ -13,7 +13,7 @@ import logging
 import types
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
@@ -45,7 +45,7 @@ from .kinds import (
     outer,
     values_read,
 )
-from .program import Program, Ref, mapped
+from .program import Program, Ref, leaves, mapped
 from .record import Recorder, recording
 from .report import Report, report
 from .spec import InputSpec
@@ -306,9 +306,7 @@ class StaticFunction:
 
             return described_program(self)
         kind = next(kind for kind in reversed(self._kinds.values()) if kind.ends)
-        args, kwargs = self.last_call
-        specs: list[Any] = []
-        mapped((args, kwargs), lambda leaf: specs.append(leaf) if isinstance(leaf, InputSpec) else None)
+        specs = [leaf for leaf in leaves(self.last_call) if isinstance(leaf, InputSpec)]
         return ConcreteProgram(kind.ends[-1].program, specs, [t for t in kind.outside.tensors])
 
     @property
@@ -369,9 +367,8 @@ class _Pull:
             result = self.function(*args, **kwargs)
         if after is not None:
             after.restore()
-        outputs: list[Tensor] = []
-        mapped(result, lambda leaf: outputs.append(leaf) if isinstance(leaf, Tensor) else None)
-        outputs = [t for t in outputs if not t.stop_gradient and all(t is not e for e in self.edges)]
+        given_back = (leaf for leaf in leaves(result) if isinstance(leaf, Tensor) and not leaf.stop_gradient)
+        outputs = [t for t in given_back if all(t is not e for e in self.edges)]
         pairs = [(t, g) for t, g in zip(outputs, given, strict=True) if g is not None]
         tensors, arrived = [t for t, _ in pairs], [g for _, g in pairs]
         return tuple(grad(tensors, self.edges, arrived, create_graph=True, allow_unused=True))
@@ -405,14 +402,4 @@ def _place(outputs: list[Tensor], tensors: list[Tensor], kind: Kind, leaf: Any) 
 
 def _only_known(structure: Any) -> bool:
     """Whether a result holds Tensors and plain values only, which a Program can return again."""
-    return all(isinstance(leaf, (Ref, DataType, Place, *PLAIN)) for leaf in _leaves(structure))
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _leaves(part)
-    elif isinstance(value, dict):
-        yield from _leaves(list(value.values()))
-    else:
-        yield value
+    return all(isinstance(leaf, (Ref, DataType, Place, *PLAIN)) for leaf in leaves(structure))

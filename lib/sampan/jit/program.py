@@ -116,17 +116,22 @@ class Program:
         return "\n".join([*lines, f"return {_shown(self.result)}"])
 
 
-def refs(value: Any) -> Iterator[Ref]:
-    """The Refs in a value, in lists, tuples, dictionaries and slices too."""
-    if isinstance(value, Ref):
-        yield value
-    elif isinstance(value, (list, tuple)):
+def leaves(value: Any) -> Iterator[Any]:
+    """What a value holds in lists, tuples, dictionaries and slices; itself if it is none of these."""
+    if isinstance(value, (list, tuple)):
         for part in value:
-            yield from refs(part)
+            yield from leaves(part)
     elif isinstance(value, dict):
-        yield from refs(list(value.values()))
+        yield from leaves(list(value.values()))
     elif isinstance(value, slice):
-        yield from refs((value.start, value.stop, value.step))
+        yield from leaves((value.start, value.stop, value.step))
+    else:
+        yield value
+
+
+def refs(value: Any) -> Iterator[Ref]:
+    """The Refs in a value."""
+    return (leaf for leaf in leaves(value) if isinstance(leaf, Ref))
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:

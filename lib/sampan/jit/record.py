@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 from ..engine.apply import observed_by
 from ..engine.operator import Operator
 from ..engine.tensor import Tensor
-from .program import Call, Guard, Program, Ref, mapped, outcome
+from .program import Call, Guard, Program, Ref, leaves, mapped, outcome
 
 _LIBRARY = f"{Path(__file__).parent.parent}{os.sep}"
 # Functions of torch whose answers depend on shape, dtype, place and layout alone.
@@ -285,15 +285,11 @@ def _name_of(function: Any) -> str:
 
 
 def _buffers(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, Tensor):
-        yield value.data
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _buffers(part)
-    elif isinstance(value, dict):
-        yield from _buffers(list(value.values()))
+    """The buffers in a value, also those of its Tensors."""
+    for leaf in leaves(value):
+        buffer = leaf.data if isinstance(leaf, Tensor) else leaf
+        if isinstance(buffer, torch.Tensor):
+            yield buffer
 
 
 def holds_buffers(value: Any) -> bool:

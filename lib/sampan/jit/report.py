@@ -6,7 +6,6 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,7 +15,7 @@ from ..engine.tensor import Tensor
 from .code import Branch
 from .evaluation import run
 from .kinds import Kind, Saved
-from .program import Call, Ref, mapped, refs
+from .program import Call, Ref, leaves, mapped, refs
 from .spec import InputSpec
 
 if TYPE_CHECKING:
@@ -87,19 +86,13 @@ def report(function: StaticFunction) -> Report:
     for kind in list(function._kinds.values()):
         if kind.call is None:
             continue
-        specs: list[InputSpec] = []
-        mapped(kind.call, partial(_note, specs))
+        specs = [leaf for leaf in leaves(kind.call) if isinstance(leaf, InputSpec)]
         shapes = tuple(tuple(int(n or 0) for n in spec.shape) for spec in specs)
         if kind.eager:
             found.append(Row(shapes, kind.gradients, len(kind.ends), 0, 0, 0, 0, 0.0, 0.0, kind.why))
         elif kind.ends:
             found.append(_row(function, kind, specs, shapes))
     return found
-
-
-def _note(specs: list[InputSpec], leaf: Any) -> None:
-    if isinstance(leaf, InputSpec):
-        specs.append(leaf)
 
 
 def _row(function: StaticFunction, kind: Kind, specs: list[InputSpec], shapes: Any) -> Row:

@@ -20,7 +20,7 @@ from ..engine.tensor import Tensor
 from ..nn.layer import Layer
 from .code import Branch
 from .function import ConcreteProgram, StaticFunction, plain_function
-from .program import Program, Ref, mapped, refs
+from .program import Program, Ref, leaves, mapped, refs
 from .record import Outside, Recorder
 from .saved_form import encoded
 from .spec import InputSpec
@@ -250,9 +250,7 @@ def _owned(function: Callable[..., Any]) -> list[Tensor]:
 
 def flat(result: Any) -> list[Tensor]:
     """The Tensors in a result, in order."""
-    found: list[Tensor] = []
-    mapped(result, lambda leaf: found.append(leaf) if isinstance(leaf, Tensor) else None)
-    return found
+    return [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
 
 
 def filled_in(takes: Any, tensors: Sequence[Tensor]) -> Any:

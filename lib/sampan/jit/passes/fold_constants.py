@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..code import read_by
-from ..program import Ref, mapped
+from ..program import Ref, leaves, mapped
 from ..symbolic import Length
 from .rewriting import Rewriting, pure
 
@@ -21,7 +21,7 @@ def fold_constants(rewriting: Rewriting) -> None:
     names: dict[Ref, Ref] = {}
     for call in list(rewriting.calls):
         made = call.result
-        free = not any(isinstance(leaf, Length) for leaf in _leaves([call.args, call.settings]))
+        free = not any(isinstance(leaf, Length) for leaf in leaves([call.args, call.settings]))
         reads = [names.get(ref, ref) for ref in read_by(call)]
         if not (free and pure(call) and isinstance(made, Ref) and made not in written):
             continue
@@ -36,9 +36,3 @@ def fold_constants(rewriting: Rewriting) -> None:
 
 def _value(leaf: Any, names: dict[Ref, Ref], known: dict[Ref, torch.Tensor]) -> Any:
     return known[names.get(leaf, leaf)] if isinstance(leaf, Ref) else leaf
-
-
-def _leaves(value: Any) -> list[Any]:
-    found: list[Any] = []
-    mapped(value, found.append)
-    return found

@@ -11,7 +11,7 @@ import torch
 
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
-from ...jit.program import Call, Ref, mapped, refs
+from ...jit.program import Call, Ref, leaves, mapped, refs
 from ...jit.record import Outside, Recorder, calling_line, holds_buffers
 from ...jit.spec import InputSpec
 from ...jit.symbolic import Axis, Length
@@ -39,9 +39,10 @@ class Builder(Recorder):
         self.declared += 1
         one, two = {}, {}
         for axis in spec.unknown:
-            pairs = FIRST if axis == 0 else OTHERS
-            taken = sum(1 for a in self.sizes if (a.axis == 0) == (axis == 0))
-            pair = (2, 3) if axis == 0 else pairs[min(taken, len(pairs) - 1)]
+            pair = FIRST
+            if axis:
+                taken = sum(1 for known in self.sizes if known.axis)
+                pair = OTHERS[min(taken, len(OTHERS) - 1)]
             self.sizes[Axis(place, axis)] = pair
             one[axis], two[axis] = pair
         generator = torch.Generator().manual_seed(place)
@@ -84,12 +85,11 @@ class Builder(Recorder):
         given = [mapped(list(args), _plain), mapped(dict(settings), _plain)]
         result = super()._run(call, given[0], given[1])
         read = list(refs([call.args, call.settings]))
-        follows = any(isinstance(leaf, Length) for leaf in _leaves([call.args, call.settings]))
-        if not read and not follows and not call.random:
+        lengths = [leaf for leaf in leaves([call.args, call.settings]) if isinstance(leaf, Length)]
+        if not read and not lengths and not call.random:
             self._constant = True  # it is the same in each run: what it made is from outside
             return result
         self._constant = False
-        lengths = [leaf for leaf in _leaves([call.args, call.settings]) if isinstance(leaf, Length)]
         inputs = {axis.input for length in lengths for axis in length.axes}
         inputs.update(place for ref in read for place in self._fed.get(ref, ()))
         self._follows = frozenset(inputs) if inputs or call.random else None
@@ -200,12 +200,6 @@ class Builder(Recorder):
 
 def _plain(leaf: Any) -> Any:
     return int(leaf) if isinstance(leaf, Dim) else leaf
-
-
-def _leaves(value: Any) -> list[Any]:
-    found: list[Any] = []
-    mapped(value, found.append)
-    return found
 
 
 def _merged(one: Any, two: Any) -> Any:

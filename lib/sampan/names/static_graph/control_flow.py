@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from ...engine.errors import InvalidArgument
 from ...engine.operator import operators
 from ...engine.tensor import Tensor
-from ...jit.program import Call, Ref, mapped
+from ...jit.program import Call, Ref, leaves, mapped
 from .building import default_main_program
 from .steps import Choose, Loop
 
 _assign = operators["assign"]
-
-
-def _note(found: list[Any], leaf: Any) -> None:
-    if isinstance(leaf, Tensor):
-        found.append(leaf)
 
 
 def choose(truth: Tensor, true_fn: Any, false_fn: Any) -> Any:
@@ -28,8 +22,7 @@ def choose(truth: Tensor, true_fn: Any, false_fn: Any) -> Any:
     ways, results = [], []
     for function in (true_fn, false_fn):
         steps, result = recorder.apart(function or (lambda: None))
-        given: list[Any] = []
-        mapped(result, partial(_note, given))
+        given = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
         ways.append((steps, [recorder.ref_of(t) for t in given]))
         results.append((result, given))
     (result, first), (_, second) = results
