@@ -6,7 +6,7 @@ import torch
 
 import sampan as paddle
 from sampan import nn
-from sampan.jit.evaluation import Evaluation
+from sampan.jit.evaluation import Evaluation, _alike
 from sampan.jit.passes import PASSES
 from sampan.jit.record import Outside
 from sampan.jit.spec import InputSpec
@@ -75,3 +75,10 @@ def test_programs_that_write_are_run_as_they_are() -> None:
     start = net.count.item()
     values = [run([torch.zeros(2)])[0][0].item() for _ in range(3)]
     assert values == [start + 1, start + 2, start + 3]
+
+
+def test_complex_answers_are_compared_too() -> None:
+    one = torch.tensor([1 + 1j, 2.0])
+    assert (
+        _alike(one, one + 1e-6) and not _alike(one, one + 0.5j) and not _alike(one, one.to(torch.complex128))
+    )

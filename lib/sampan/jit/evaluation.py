@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..engine import tape
+from ..engine.apply import apply, wrap
 from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from .code import Branch, forward_source, read_by
@@ -177,6 +178,26 @@ def run(
     return values
 
 
+def call_on_tape(call: Call, values: dict[Ref, Any], sizes: Lengths) -> None:
+    """Make a call on Tensors and note its results. An operator goes through `apply`, and so on the tape."""
+
+    def buffer(leaf: Any) -> Any:
+        if isinstance(leaf, Ref):
+            return values[leaf].data
+        return leaf.at(sizes) if isinstance(leaf, Length) else leaf
+
+    settings = mapped(call.settings, buffer)
+    if call.operator is None:
+        result: Any = call.function(*mapped(call.args, buffer), **settings)
+        result = result if result is None else wrap(result)
+        for ref in call.writes:
+            tape.written(values[ref].data, True)
+    else:
+        args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in call.args)
+        result = apply(call.operator, args, settings)
+    assign(call.result, result, values)
+
+
 def assign(wanted: Any, made: Any, values: dict[Ref, Any]) -> None:
     """Note what a call has made under the Refs of its result."""
     if isinstance(wanted, Ref):
@@ -189,8 +210,8 @@ def assign(wanted: Any, made: Any, values: dict[Ref, Any]) -> None:
 def _alike(wanted: torch.Tensor, found: torch.Tensor) -> bool:
     if wanted.shape != found.shape or wanted.dtype is not found.dtype:
         return False
-    if not wanted.dtype.is_floating_point:
-        return bool(torch.equal(wanted, found)) or wanted.dtype.is_complex
+    if not (wanted.dtype.is_floating_point or wanted.dtype.is_complex):
+        return bool(torch.equal(wanted, found))
     scale = float(wanted.abs().nan_to_num(0.0, 0.0, 0.0).max()) if wanted.numel() else 0.0
     return bool(torch.allclose(wanted, found, rtol=0.0, atol=max(scale, 1e-6) * _TOLERANCE, equal_nan=True))
 

@@ -9,16 +9,14 @@ from typing import Any
 import torch
 
 from ..dtype import as_dtype, name_of
-from ..engine.apply import apply, wrap
+from ..engine.apply import wrap
 from ..engine.errors import InvalidArgument, InvalidType
-from ..engine.tape import written
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
-from .evaluation import Branches, Evaluation, Lengths, assign
+from .evaluation import Branches, Evaluation, Lengths, call_on_tape
 from .function import StaticFunction
 from .program import Guard, Program, Ref, mapped, refs
 from .spec import InputSpec
-from .symbolic import Length
 from .whole import Whole
 
 
@@ -185,12 +183,6 @@ def _interpreted(loaded: Whole, layer: TranslatedLayer, *tensors: Tensor) -> Any
     values |= {Ref("p", i): t for i, t in enumerate(layer._outside)}
     values |= {Ref("k", i): Tensor(b) for i, b in enumerate(layer._constants)}
     sizes = Lengths([t.data for t in tensors])
-
-    def buffer(leaf: Any) -> Any:
-        if isinstance(leaf, Ref):
-            return values[leaf].data
-        return leaf.at(sizes) if isinstance(leaf, Length) else leaf
-
     ways, place = [loaded.program, *loaded.others], 0
     while place < len(ways[0].steps):
         step = ways[0].steps[place]
@@ -199,16 +191,7 @@ def _interpreted(loaded: Whole, layer: TranslatedLayer, *tensors: Tensor) -> Any
             outcome = bool(values[step.args[0]])
             ways = [way for way in ways if _outcome_at(way, place - 1) is outcome]
             continue
-        settings = mapped(step.settings, buffer)
-        if step.operator is None:
-            result: Any = step.function(*mapped(step.args, buffer), **settings)
-            result = result if result is None else wrap(result)
-            for ref in step.writes:
-                written(values[ref].data, True)
-        else:
-            args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in step.args)
-            result = apply(step.operator, args, settings)
-        assign(step.result, result, values)
+        call_on_tape(step, values, sizes)
     return mapped(ways[0].result, lambda leaf: values[leaf] if isinstance(leaf, Ref) else leaf)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...jit.symbolic import Axis, Length
 
-# Two lengths for each unknown axis: of the sample, and of a second one beside it. All first axes have the same,
-# as batches have. Ratios and differences of the others are unlike: they tell which axes a length of a result
-# follows.
+# Two lengths for each unknown axis: of the sample, and of a second one beside it. All first axes have the
+# same, as batches have. Ratios and differences of the others are unlike: they tell which axes a length of a
+# result follows.
 FIRST = (2, 3)
 OTHERS = ((37, 41), (43, 53), (59, 73))
 

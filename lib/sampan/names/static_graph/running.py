@@ -9,14 +9,11 @@ import numpy as np
 import torch
 
 from ...dtype import as_dtype, name_of
-from ...engine.apply import apply, wrap
 from ...engine.backward import enable_grad, grad, no_grad
 from ...engine.errors import InvalidArgument, InvalidType
-from ...engine.tape import written
 from ...engine.tensor import Tensor
-from ...jit.evaluation import Lengths, assign
-from ...jit.program import Ref, mapped
-from ...jit.symbolic import Length
+from ...jit.evaluation import Lengths, call_on_tape
+from ...jit.program import Ref
 from .building import Program, default_main_program, paused
 from .steps import Choose, Derive, Loop, Update, evaluated, needed
 
@@ -53,7 +50,8 @@ class Executor:
     def _values(self, program: Program, feed: dict[str, Any], wanted: list[Ref]) -> dict[Ref, Any]:
         steps = evaluated(program.steps) if program.for_test else program.steps
         steps = needed(steps, [*wanted, *(update.loss for update in program.updates)])
-        values: dict[Ref, Any] = {Ref("p", i): t for i, t in enumerate(program.recorder.outside.tensors)}
+        values = _Values(program)
+        values |= {Ref("p", i): t for i, t in enumerate(program.recorder.outside.tensors)}
         values |= {Ref("k", i): Tensor(b) for i, b in enumerate(program.recorder.outside.buffers)}
         values |= _fed(program, feed)
         derives = program.updates or any(isinstance(step, Derive) for step in steps)
@@ -98,51 +96,41 @@ def _fed(program: Program, feed: dict[str, Any]) -> dict[Ref, Tensor]:
     return found
 
 
+class _Values(dict[Ref, Any]):
+    """The Tensors of a run. InvalidArgument for an input that was not fed."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._specs = program.specs
+
+    def __missing__(self, ref: Ref) -> Any:
+        name = self._specs[ref.index].name if ref.kind == "x" else repr(ref)
+        raise InvalidArgument(f"run: feed: missing the input {name!r}")
+
+
 def run(steps: Sequence[Any], values: dict[Ref, Any], program: Program) -> None:
     """The calls on Tensors, operators through `apply`."""
-    given = [values.get(Ref("x", i), program.inputs[i]).data for i in range(len(program.specs))]
-    sizes = Lengths(given)
-
-    def tensor(ref: Ref) -> Any:
-        if ref not in values:
-            name = program.specs[ref.index].name if ref.kind == "x" else repr(ref)
-            raise InvalidArgument(f"run: feed: missing the input {name!r}")
-        return values[ref]
-
-    def buffer(leaf: Any) -> Any:
-        if isinstance(leaf, Ref):
-            return tensor(leaf).data
-        return leaf.at(sizes) if isinstance(leaf, Length) else leaf
-
+    sizes = Lengths([values.get(Ref("x", i), sample).data for i, sample in enumerate(program.inputs)])
     for step in steps:
         if isinstance(step, Choose):
-            chosen, given_there = step.ways[0 if bool(tensor(step.truth)) else 1]
+            chosen, given_there = step.ways[0 if bool(values[step.truth]) else 1]
             run(chosen, values, program)
             for ref, source in zip(step.result, given_there, strict=True):
-                values[ref] = tensor(source)
+                values[ref] = values[source]
             continue
         if isinstance(step, Loop):
             _repeat(step, values, program)
             continue
         if isinstance(step, Derive):
-            given_by = [None if g is None else tensor(g) for g in step.given]
-            sources = [tensor(ref) for ref in step.sources]
+            given_by = [None if g is None else values[g] for g in step.given]
+            sources = [values[ref] for ref in step.sources]
             found = grad(
-                [tensor(t) for t in step.targets], sources, given_by, retain_graph=True, allow_unused=True
+                [values[t] for t in step.targets], sources, given_by, retain_graph=True, allow_unused=True
             )
             for ref, source, gradient in zip(step.result, sources, found, strict=True):
                 values[ref] = Tensor(torch.zeros_like(source.data)) if gradient is None else gradient
             continue
-        settings = mapped(step.settings, buffer)
-        if step.operator is None:
-            result: Any = step.function(*mapped(step.args, buffer), **settings)
-            result = result if result is None else wrap(result)
-            for ref in step.writes:
-                written(values[ref].data, True)
-        else:
-            args = tuple(tensor(a) if isinstance(a, Ref) else mapped(a, buffer) for a in step.args)
-            result = apply(step.operator, args, settings)
-        assign(step.result, result, values)
+        call_on_tape(step, values, sizes)
 
 
 def _repeat(loop: Loop, values: dict[Ref, Any], program: Program) -> None:
