@@ -16,7 +16,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,17 +63,8 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **con
         functions = {
             name: recorded(function, spec, outside) for name, function, spec in _functions(layer, input_spec)
         }
-        names = _names(layer, outside)
-        content = _content(functions, names, outside)
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".sampan-", dir=target.parent) as folder:
-            draft = Path(folder) / "program"
-            _write(draft, content, names, outside)
+        with drafted(path, functions, _names(layer, outside), outside) as draft:
             _check(draft, functions, {name: f for name, f, _ in _functions(layer, input_spec)})
-            for suffix in (".safetensors", ".json"):  # the one that names the other comes last
-                with replacing(f"{target}{suffix}") as file:
-                    file.write(draft.with_suffix(suffix).read_bytes())
 
 
 def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
@@ -126,6 +118,23 @@ def _functions(layer: Any, input_spec: Any) -> list[tuple[str, Callable[..., Any
 
 
 # --- files ---
+
+
+@contextmanager
+def drafted(
+    path: str | os.PathLike[str], functions: dict[str, Whole], names: list[str], outside: Outside
+) -> Iterator[Path]:
+    """The files of Programs under another name, which take their own at the end of the block, unless it
+    raises."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".sampan-", dir=target.parent) as folder:
+        draft = Path(folder) / "program"
+        _write(draft, _content(functions, names, outside), names, outside)
+        yield draft
+        for suffix in (".safetensors", ".json"):  # the one that names the other comes last
+            with replacing(f"{target}{suffix}") as file:
+                file.write(draft.with_suffix(suffix).read_bytes())
 
 
 def _names(layer: Any, outside: Outside) -> list[str]:

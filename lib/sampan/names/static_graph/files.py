@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ from ...jit.record import Outside
 from ...jit.symbolic import Axis, Length
 from ...jit.whole import Whole
 from ...serialization import load as load_state
-from ...serialization import replacing
 from ...serialization import save as save_state
 from .building import Program, default_main_program, paused
 from .running import _listed
@@ -38,15 +35,8 @@ def save_inference_model(
     with paused():
         whole, outside = whole_of(program, _listed(feed_vars), _listed(fetch_vars))
         names = [t.name for t in outside.tensors]
-        content = saving._content({"forward": whole}, names, outside)
-        target = Path(path_prefix)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".sampan-", dir=target.parent) as folder:
-            draft = Path(folder) / "program"
-            saving._write(draft, content, names, outside)
-            for suffix in (".safetensors", ".json"):
-                with replacing(f"{target}{suffix}") as file:
-                    file.write(draft.with_suffix(suffix).read_bytes())
+        with saving.drafted(path_prefix, {"forward": whole}, names, outside):
+            pass  # nothing more has to hold
 
 
 def whole_of(program: Program, feeds: list[Tensor], fetches: list[Tensor]) -> tuple[Whole, Outside]:
