@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -25,7 +26,13 @@ from .engine.tensor import Tensor
 from .ops.linalg import trace as sum_of_diagonal
 from .row_sparse import RowGradient
 
-_HERE = f"{Path(__file__).parent}{os.sep}"
+# Files of the library, of torch, of texts that it runs, and what a `with` block of either runs through.
+_INSIDE = (
+    f"{Path(__file__).parent}{os.sep}",
+    f"{Path(torch.__file__).parent}{os.sep}",
+    "<elementwise",
+    contextlib.__file__,
+)
 Buffers = Sequence[torch.Tensor]
 
 
@@ -151,7 +158,7 @@ class trace:
                 0 if shared else flops,
                 self._kernel,
                 seconds,
-                _line(),
+                calling_line(),
                 at,
                 time.perf_counter() - seconds,
             )
@@ -263,9 +270,9 @@ def _bias(arriving: torch.Tensor, made: Sequence[Any]) -> int:
     return arriving.numel() if len(made) > 2 and made[2] is not None else 0
 
 
-def _line() -> str:
-    """The innermost caller outside the library, as "file.py:12"."""
+def calling_line() -> str:
+    """The innermost caller outside the library and torch, as "file.py:12"."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((_HERE, "<elementwise")):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -25,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from ..engine.apply import observed_by
 from ..engine.operator import Operator
 from ..engine.tensor import Tensor
+from ..trace import calling_line
 from .program import Call, Guard, Program, Ref, leaves, mapped, outcome
 
 _LIBRARY = f"{Path(__file__).parent.parent}{os.sep}"
@@ -249,20 +250,7 @@ def _numbers_of_numpy() -> Any:
     return state[1].copy(), state[2]
 
 
-def calling_line() -> str:
-    """The innermost caller outside the library and torch, as "file.py:12"."""
-    frame: Any = sys._getframe(1)
-    while frame.f_back is not None and _foreign(frame.f_code.co_filename):
-        frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
 _TORCH = f"{Path(torch.__file__).parent}{os.sep}"
-_LIBRARIES = (_LIBRARY, _TORCH, "<elementwise", f"{Path(os.__file__).parent}{os.sep}contextlib")
-
-
-def _foreign(file: str) -> bool:
-    return file.startswith(_LIBRARIES)
 
 
 def _inside_library() -> str:

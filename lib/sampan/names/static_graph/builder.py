@@ -12,10 +12,11 @@ import torch
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
 from ...jit.program import Call, Ref, leaves, mapped, refs
-from ...jit.record import Outside, Recorder, calling_line, holds_buffers
+from ...jit.record import Outside, Recorder, holds_buffers
 from ...jit.spec import InputSpec
 from ...jit.symbolic import Axis, Length
 from ...nn.parameter import Parameter
+from ...trace import calling_line
 from .lengths import FIRST, OTHERS, Dim, length_of
 
 _builders: weakref.WeakSet[Builder] = weakref.WeakSet()
