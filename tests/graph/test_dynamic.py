@@ -1,6 +1,7 @@
 """A graph that changes against networkx: random updates, queries and snapshots; threads; failures."""
 
 import gc
+import sys
 import threading
 
 import networkx as nx
@@ -191,6 +192,36 @@ def test_many_edges_and_compaction():
     assert content(graph) == alive == turned(graph)
 
 
+def test_compaction_beside_updates_loses_none_of_them():
+    """Both directions keep the same edges while two threads compact. Threads take turns often: an update between
+    the steps of a compaction is what could be lost."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(5):
+            graph, stop = DynamicGraph(50), threading.Event()
+            ends = np.arange(50), (np.arange(50) + 1) % 50
+
+            def compact(graph=graph, stop=stop):
+                while not stop.is_set():
+                    graph.compact()
+
+            threads = [threading.Thread(target=compact) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            try:
+                for step in range(300):
+                    (graph.remove_edges if step % 3 == 2 else graph.add_edges)(*ends)
+            finally:
+                stop.set()
+                for thread in threads:
+                    thread.join()
+            assert graph.num_edges == 5000 and turned(graph) == content(graph)
+            assert not graph._snapshots  # nothing keeps places that no view sees
+    finally:
+        sys.setswitchinterval(before)
+
+
 @pytest.mark.parametrize("in_a_folder", [False, True])
 def test_readers_never_see_half_a_batch(tmp_path, in_a_folder, monkeypatch):
     """Each batch adds a whole cycle or takes a whole one away, so degrees stay equal; compaction goes on beside,
@@ -234,6 +265,7 @@ def test_readers_never_see_half_a_batch(tmp_path, in_a_folder, monkeypatch):
         for thread in threads:
             thread.join()
     assert not errors and graph.num_edges == depth * size
+    assert turned(graph) == content(graph)
     graph.close()
     if in_a_folder:
         assert content(DynamicGraph.open(tmp_path)) == content(graph)

@@ -74,12 +74,15 @@ def tree(random: Random) -> str:
 
 
 # Asks twice and answers the later question first: what the piece shows, and how many looks at it are planned.
+# The page's own live parts ask and plan too: theirs are another address and another time.
 OVERTAKEN = """async () => {
-  const answers = [], planned = [];
-  window.fetch = () => new Promise((answer) => answers.push(answer));
-  window.setTimeout = (...given) => planned.push(given);
+  const answers = [], planned = [], fetched = window.fetch, timed = window.setTimeout;
+  window.fetch = (address, ...given) =>
+    address === "/x" ? new Promise((answer) => answers.push(answer)) : fetched(address, ...given);
+  window.setTimeout = (what, after, ...given) =>
+    after === 1234567 ? planned.push(what) : timed(what, after, ...given);
   const piece = document.createElement("div");
-  Object.assign(piece.dataset, { live: "/x", every: "1000" });
+  Object.assign(piece.dataset, { live: "/x", every: "1234567" });
   document.body.append(piece);
   const asked = [refresh(piece), refresh(piece)];
   answers[1](new Response("<p>now</p>"));

@@ -3,8 +3,7 @@
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,7 @@ class DynamicGraph:
         edge_feat: Mapping[str, Any] | None = None,
         path: str | Path | None = None,
     ) -> None:
-        self._lock = Turns()
+        self._lock, self._compacting = Turns(), threading.Lock()
         self._log: RedoLog | None = None
         self._out, self._into = GrowingRows(), GrowingRows()
         self._sources, self._targets = np.zeros(0, np.int32), np.zeros(0, np.int32)
@@ -360,9 +359,7 @@ class DynamicGraph:
         with self._lock:
             self._flush()
             made = Snapshot(self)
-            self._snapshots.add(self._version)
-            weakref.finalize(made, self._snapshots.discard, self._version)
-            self._version += 1
+            weakref.finalize(made, self._snapshots.discard, self._seen())
             return made
 
     def to_graph(self, after: float | None = None, before: float | None = None) -> Graph:
@@ -372,15 +369,18 @@ class DynamicGraph:
     def compact(self) -> None:
         """Put the rows into new pools without unused places. Other threads go on meanwhile; an update starts
         it in the background when more than half of a pool is unused."""
-        for rows in self._rows:
-            with self._unchanged() as version:
-                with self._lock:
+        with self._compacting:  # two would take each other's places for unchanged ones
+            for rows in self._rows:
+                with self._lock:  # one step: rows that change after `job` is made move to other places
                     self._flush()
-                    job = Compaction(rows)
-                job.copy()
-                with self._lock:
-                    self._flush()
-                    job.finish(max(self._version, version + 1))
+                    job, version = Compaction(rows), self._seen()
+                try:
+                    job.copy()
+                    with self._lock:
+                        self._flush()
+                        job.finish(max(self._version, version + 1))
+                finally:
+                    self._snapshots.discard(version)
 
     # How it works: all of it with the lock held
 
@@ -388,17 +388,12 @@ class DynamicGraph:
     def _rows(self) -> tuple[GrowingRows, GrowingRows]:
         return self._out, self._into
 
-    @contextmanager
-    def _unchanged(self) -> Iterator[int]:
-        """Places that are in use now are not written meanwhile, as for a snapshot."""
-        with self._lock:
-            version = self._version
-            self._snapshots.add(version)
-            self._version += 1
-        try:
-            yield version
-        finally:
-            self._snapshots.discard(version)
+    def _seen(self) -> int:
+        """A version: places in use now are not written until `_snapshots` has lost it."""
+        version = self._version
+        self._snapshots.add(version)
+        self._version += 1
+        return version
 
     def _add_rows(self, count: int) -> None:
         for rows in self._rows:
