@@ -1,6 +1,7 @@
 """The warm process of a class: who gets a fork of which account, and what members can try against it. Run by root.
 
-The members are `nobody` and `daemon`, which every Linux has; a test acts as one of them in a process of its own.
+Two system accounts that every Linux has, `nobody` (ADA) and `daemon` (BOB), stand for two members of the class: the tests
+create no accounts. `acting` runs a function in a child process with the account of one of them.
 """
 
 from __future__ import annotations
