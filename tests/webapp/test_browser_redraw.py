@@ -10,7 +10,8 @@ import pytest
 pytestmark = pytest.mark.browser
 
 # Draws `old`, opens and marks every one of its details, draws `fresh` over it: the text, and which are still open.
-DRAWN = """([old, fresh]) => {
+DRAWN = """async ([old, fresh]) => {
+  const { redraw } = await import(document.querySelector("script[src*='/studio.js']").src);
   const piece = document.createElement("div");
   document.body.append(piece);
   piece.innerHTML = old;
@@ -76,6 +77,7 @@ def tree(random: Random) -> str:
 # Asks twice and answers the later question first: what the piece shows, and how many looks at it are planned.
 # The page's own live parts ask and plan too: theirs are another address and another time.
 OVERTAKEN = """async () => {
+  const { refresh } = await import(document.querySelector("script[src*='/studio.js']").src);
   const answers = [], planned = [], fetched = window.fetch, timed = window.setTimeout;
   window.fetch = (address, ...given) =>
     address === "/x" ? new Promise((answer) => answers.push(answer)) : fetched(address, ...given);

@@ -53,7 +53,7 @@ function counterpart(node, at, left) {
 const isFrom = (at, node) =>
   !!at && (node === at || !!(at.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING));
 
-function redraw(piece, html) {
+export function redraw(piece, html) {
   const fresh = piece.cloneNode(false);
   fresh.innerHTML = html;
   morph(piece, fresh);
@@ -71,7 +71,7 @@ function heard(answered) {
   document.getElementById("away").hidden = silent < 2;
 }
 
-async function refresh(piece) {
+export async function refresh(piece) {
   clearTimeout(timers.get(piece));
   const turn = (turns.get(piece) ?? 0) + 1;
   turns.set(piece, turn);
