@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from .course import keep_under_dated_name
 from .grading.verdict import StoppedCell, Verdict, parse_result
+from .moments import minute
 from .moved import moves
 from .runtime import write_atomically
 
@@ -33,7 +34,7 @@ class Attempt:
 
     @property
     def when_text(self) -> str:
-        return datetime.fromtimestamp(self.when).strftime("%Y-%m-%d %H:%M")
+        return minute(self.when)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from .gradebook.classroom import COURSE
 from .grading import release, translation
 from .grading.checker import Assignment
 from .i18n import LANGUAGES
+from .moments import minute
 from .moved import MOVED
 
 _DATED = re.compile(
@@ -93,7 +94,7 @@ class Lesson:
 
     @property
     def edited_text(self) -> str:
-        return "" if self.edited is None else datetime.fromtimestamp(self.edited).strftime("%Y-%m-%d %H:%M")
+        return "" if self.edited is None else minute(self.edited)
 
     def kept(self) -> list[KeptCopy]:
         """Former copies, archived, the latest first."""
