@@ -52,14 +52,13 @@ def _of_class(parser: argparse.ArgumentParser) -> None:
 
 def _store(folder: Path | None) -> Store:
     from studio.uploads.places import FOLDER
-    from studio.uploads.store import Store
+    from studio.uploads.store import Store, of_class
 
     if folder is None:
         return Store(workspace() / FOLDER)
     from studio.hub.folder import ClassFolder
 
-    # A class has no quota: only the owner of its folder can write there.
-    return Store(ClassFolder(folder.resolve()).shared, most=1 << 62, public=True)
+    return of_class(ClassFolder(folder.resolve()).shared)
 
 
 def _add(arguments: argparse.Namespace) -> int:

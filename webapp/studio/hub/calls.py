@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from jupyter_server.base.handlers import APIHandler
@@ -78,9 +80,12 @@ class Call(APIHandler):
         if not isinstance(error, NotTaken):
             super().write_error(status_code, **kwargs)
             return
-        self.set_status(409)
-        words = [t(f"assignments.refused.{error.state}", lang) for lang in LANGUAGES]
-        self.finish({"error": error.state, "words": words})
+        self.refuse(error.state, partial(t, f"assignments.refused.{error.state}"))
+
+    def refuse(self, kind: str, words: Callable[[str], str], status: int = 409) -> None:
+        """Says why something is not done; `words` gives the sentence in a language."""
+        self.set_status(status)
+        self.finish({"error": kind, "words": [words(lang) for lang in LANGUAGES]})
 
     def content(self) -> bytes:
         if not 0 < len(self.request.body) <= MOST_BYTES:
@@ -106,7 +111,7 @@ class Check(Call):
         except AlreadyChecking as error:
             raise web.HTTPError(409, str(error)) from error
         except GradingError as error:
-            self.finish({"error": error.kind, "words": [error.words("en"), error.words("zh")]})
+            self.refuse(error.kind, error.words, status=200)
 
 
 class ModelAnswers(Call):
@@ -124,8 +129,7 @@ class ModelAnswers(Call):
         except LookupError as error:
             raise web.HTTPError(404, str(error)) from error
         except GradingError as error:
-            self.set_status(409)
-            self.finish({"error": error.kind, "words": [error.words("en"), error.words("zh")]})
+            self.refuse(error.kind, error.words)
 
 
 class Submissions(Call):

@@ -50,7 +50,7 @@ class ServiceDesk:
         self.classroom = Classroom(folder.classroom, folder.course)
         self.board = Board(self.classroom)
         self.store = store
-        self.key = receipts.key(folder.grading / "receipt.key")
+        self.key = receipts.key(folder.receipt_key)
         self.workers = workers
         # The one that was used last is lent first: where one is enough, the others are not started.
         self._graders: asyncio.LifoQueue[Grader] = asyncio.LifoQueue()

@@ -67,6 +67,11 @@ class ClassFolder:
         return self.root / "warm"
 
     @property
+    def receipt_key(self) -> Path:
+        """The key that signs receipts."""
+        return self.grading / "receipt.key"
+
+    @property
     def grading(self) -> Path:
         """The workspace of the grading account."""
         return self.root / "grading"

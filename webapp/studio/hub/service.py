@@ -79,9 +79,8 @@ def application(desk: ServiceDesk, hub_auth: HubOAuth, prefix: str) -> web.Appli
         "studio_leave": hub_auth.hub_host + hub_auth.hub_prefix + "logout",
     }
     course = Course(desk.folder.course, desk.folder.grading)
-    settings["studio_competitions"] = contests = competitions.Desk.at(
-        desk.folder.grading, desk.folder.grading / "receipt.key"
-    )
+    contests = competitions.Desk.at(desk.folder.grading, desk.folder.receipt_key)
+    settings["studio_competitions"] = contests
     pages = [
         *grading.routes(desk.folder.grading, course),
         *competitions.routes(contests),

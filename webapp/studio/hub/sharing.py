@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from io import BytesIO
 from typing import Any
 
 from tornado import web
 
-from studio.i18n import LANGUAGES
 from studio.uploads import store
-from studio.uploads.examine import examined
-from studio.uploads.places import taken
+from studio.uploads.adding import add_stream
 from studio.uploads.refusal import Refusal
 from studio.uploads.store import Store
 
@@ -24,7 +23,7 @@ SHARED_BY = "by"  # on the card: the teacher
 
 def shared(desk: ServiceDesk) -> Store:
     """The sets of the class. It has no quota of its own: each teacher has one."""
-    return Store(desk.folder.shared, most=1 << 62, public=True)
+    return store.of_class(desk.folder.shared)
 
 
 def check_quota(sets: Store, teacher: str, size: int) -> None:
@@ -38,15 +37,11 @@ def check_quota(sets: Store, teacher: str, size: int) -> None:
 
 
 class SharingCall(Call):
-    """For teachers. A refusal is said in words, in both languages."""
+    """For teachers."""
 
     def only_teachers(self) -> None:
         if not self.teaches:
             raise web.HTTPError(403, "only teachers share data sets")
-
-    def refuse(self, refusal: Refusal) -> None:
-        self.set_status(409)
-        self.finish({"error": "refused", "words": [refusal.words(lang) for lang in LANGUAGES]})
 
 
 class Share(SharingCall):
@@ -59,18 +54,10 @@ class Share(SharingCall):
         sets, body = shared(self.desk), self.request.body
         try:
             await asyncio.to_thread(check_quota, sets, self.user.name, len(body))
-            names = await asyncio.to_thread(taken)
-            incoming = await asyncio.to_thread(sets.begin, name, len(body), names)
-            try:
-                await asyncio.to_thread(incoming.write, body)
-                await asyncio.to_thread(incoming.complete)
-                found = await examined(incoming.path, self.get_query_argument("file"))
-                told = {**found, SHARED_BY: self.user.name}
-                card = await asyncio.to_thread(sets.keep, incoming, name, told, words)
-            finally:
-                incoming.discard()
+            file, teacher = self.get_query_argument("file"), {SHARED_BY: self.user.name}
+            card = await add_stream(sets, BytesIO(body), len(body), file, name, words, teacher)
         except Refusal as refusal:
-            self.refuse(refusal)
+            self.refuse("refused", refusal.words)
             return
         self.set_status(201)
         self.finish(json.dumps(card))
