@@ -88,6 +88,11 @@ class CoursePage(StudioPage):
         its = [one["answers"] for one in board["assignments"] if one["name"] == assignment]
         return {"rule": Rule(**(its[0] if its else board["answers"])), "now": board["now"]}
 
+    def refuse(self, error: GradingError, template: str = "handing_refused.html", **values: Any) -> None:
+        """Says why: the class does not answer, or it does not allow it."""
+        self.set_status(503 if isinstance(error, Away) else 409)
+        self.show(template, refusal=error.words(self.language), **values)
+
     def find(self, lesson_id: str) -> Lesson:
         lesson = self.lesson_or_none(lesson_id)
         if lesson is None:
@@ -328,8 +333,7 @@ class OpenAnswer(CoursePage):
         try:
             answer = await self.desk.between(self.checker.model_answer(lesson.checked_as, slot))
         except GradingError as error:
-            self.set_status(503 if isinstance(error, Away) else 409)
-            self.show("handing_refused.html", refusal=error.words(self.language))
+            self.refuse(error)
             return
         await asyncio.to_thread(self.model_answers.open, lesson.checked_as, slot, answer)
         self.back_to(lesson_id)

@@ -13,13 +13,10 @@ from typing import Any
 from tornado import web
 
 from studio import moments
-from studio.course import Lesson
 from studio.gradebook.classroom import COURSE
 from studio.gradebook.feedback import Feedback
-from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
 from studio.grading.verdict import parse_verdict
-from studio.hub.member import Away
 from studio.hub.receipts import Receipt
 from studio.moments import minute
 from studio.paths import state_folder
@@ -62,9 +59,9 @@ class HandIn(HandingPage):
         content = await asyncio.to_thread(lesson.copy.read_bytes)
         part = bool(self.get_query_argument("part", ""))
         try:
-            receipt = await taker.hand_in(content, Assignment(lesson.assignment, lesson.notebook))
+            receipt = await taker.hand_in(content, lesson.checked_as)
         except GradingError as error:
-            self.refuse(error, lesson, part)
+            self.refuse(error, "handing_said.html" if part else "handing_refused.html", receipt=None)
             return
         await asyncio.to_thread(_keep, receipts_of(self.course.workspace), receipt)
         if part:
@@ -74,13 +71,6 @@ class HandIn(HandingPage):
             self.redirect(self.address("courses", "handed-in"), status=303)
         else:
             self.redirect(f"{self.address('assignments')}#{lesson.mark_id}", status=303)
-
-    def refuse(self, error: GradingError, lesson: Lesson, part: bool) -> None:
-        """Says why: the class does not answer, or the terms do not allow it."""
-        self.set_status(503 if isinstance(error, Away) else 409)
-        template = "handing_said.html" if part else "handing_refused.html"
-        words = error.words(self.language)
-        self.show(template, lesson=lesson, receipt=None, refusal=words, task=None, moments=moments)
 
 
 class HandedIn(HandingPage):
