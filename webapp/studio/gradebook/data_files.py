@@ -13,13 +13,14 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
+from studio.grading.release import DATA, data_beside
 from studio.uploads.examine import examined
 
 from .classroom import Classroom, checked, composed
 
-FOLDER = "data"
 MOST_FILES = 64
 MOST_BYTES = 16 << 20  # of all files of an assignment: each process that is graded gets a copy
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".parquet", ".png", ".jpg", ".jpeg", ".wav", ".zip")
@@ -59,8 +60,8 @@ async def check(paths: Sequence[Path]) -> None:
 def bring(classroom: Classroom, assignment: str, paths: Sequence[Path]) -> None:
     """Makes files that were checked those of an assignment; the former ones are removed."""
     for step in ("source", "release"):
-        folder = classroom.folder(step, assignment) / FOLDER
-        fresh = folder.with_name(f".{FOLDER}.new")
+        folder = classroom.folder(step, assignment) / DATA
+        fresh = folder.with_name(f".{DATA}.new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
         for path in paths:
@@ -71,17 +72,21 @@ def bring(classroom: Classroom, assignment: str, paths: Sequence[Path]) -> None:
 
 def released(classroom: Classroom, assignment: str) -> list[DataFile]:
     """What learners get with the notebooks."""
-    folder = classroom.folder("release", assignment) / FOLDER
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [
-        DataFile(path.name, path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in paths
-        if path.is_file()
-    ]
+    found = []
+    for path in data_beside(classroom.folder("release", assignment)):
+        known = path.stat()
+        found.append(DataFile(path.name, known.st_size, _sha256(path, known.st_ino, known.st_mtime_ns)))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _sha256(path: Path, _inode: int, _changed: int) -> str:
+    """Kept while the file is the same: every page of every learner asks for it."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read(classroom: Classroom, assignment: str, name: str) -> bytes | None:
     """The bytes of a released file; None if there is none of that name."""
-    folder = classroom.folder("release", assignment) / FOLDER
+    folder = classroom.folder("release", assignment) / DATA
     path = folder / name
     return path.read_bytes() if path.parent == folder and path.is_file() else None

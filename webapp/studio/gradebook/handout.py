@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from studio.grading.release import read, release, slots_of, write
+from studio.grading.release import DATA, data_beside, read, release, slots_of, write
 
-from . import book, data_files
+from . import book
 from .classroom import Classroom, checked
 
 
@@ -87,7 +87,6 @@ def packed(classroom: Classroom, assignment: str) -> bytes:
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for copy in copies:
             archive.write(copy, f"{assignment}/{copy.name}")
-        for file in data_files.released(classroom, assignment):
-            content = data_files.read(classroom, assignment, file.name) or b""
-            archive.writestr(f"{assignment}/{data_files.FOLDER}/{file.name}", content)
+        for path in data_beside(classroom.folder("release", assignment)):
+            archive.write(path, f"{assignment}/{DATA}/{path.name}")
     return made.getvalue()

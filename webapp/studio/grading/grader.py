@@ -29,7 +29,7 @@ from .cleaning import clean
 from .exercise import Exercise
 from .judge import MOST_TRACEBACK, MOST_WORDS, judge, refused, rule_fault
 from .reading import Reading, Rule
-from .release import TEST_MARKS, check_id, grade_id, read, release, slot_of, slots_of
+from .release import DATA, TEST_MARKS, check_id, data_beside, grade_id, read, release, slot_of, slots_of
 from .sandbox import OUTPUT_TAIL, Gone, Sandbox, Warm
 from .submission import read_submission
 from .translation import language_of
@@ -38,7 +38,6 @@ from .verdict import Result
 SETUP_TAG = "setup"
 SHARE = 3  # the time limit of all cells of a notebook, in limits of one cell
 READ_SECONDS = 10.0  # for the code to be parsed
-DATA = "data"  # the folder of data beside the instructor's notebook, and in the work folder
 Progress = Callable[[Literal["cell", "exercise"], int, int], None]
 
 
@@ -277,10 +276,8 @@ class _Submission:
 
 
 def _data_beside(instructor: Path) -> dict[str, bytes]:
-    """The files of data that were released with a notebook."""
-    folder = instructor.parent / DATA
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {f"{DATA}/{path.name}": path.read_bytes() for path in paths if path.is_file()}
+    """The files of data that were released with a notebook, by their names in the work folder."""
+    return {f"{DATA}/{path.name}": path.read_bytes() for path in data_beside(instructor.parent)}
 
 
 def _rule(exercise: Exercise, released: Any) -> Rule:

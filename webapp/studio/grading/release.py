@@ -24,6 +24,7 @@ SLOT = re.compile(r"""@learn\.exercise\(\s*["']([\w.]+)["']""")
 KEPT_NOTEBOOK_KEYS = ("kernelspec", "language_info", "sampan")
 KEPT_CELL_KEYS = ("nbgrader", "tags", "editable", "deletable")
 TEST_MARKS = re.compile(r"^# NBVAL_\w+\n", re.M)  # for the test of the instructor's version
+DATA = "data"  # the folder of files of data beside the notebooks of an assignment
 SHORTEST_LEAK = 12  # a solution line shorter than this ("total = 0") does not reveal anything
 
 
@@ -41,6 +42,11 @@ def read(path: str | os.PathLike[str]) -> Any:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{path.name} is not a Jupyter notebook: {reason[0]:.200}") from error
     return notebook
+
+
+def data_beside(folder: Path) -> list[Path]:
+    """The files of data in an assignment's folder, by name."""
+    return sorted(path for path in (folder / DATA).glob("*") if path.is_file())
 
 
 def grade_id(cell: Any) -> str | None:

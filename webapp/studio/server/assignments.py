@@ -20,8 +20,8 @@ from studio.gradebook.classroom import COURSE, NAME
 from studio.gradebook.submissions import mark
 from studio.grading.checker import Assignment
 from studio.grading.client import GradingError
+from studio.grading.release import DATA
 from studio.grading.verdict import parse_verdict
-from studio.hub.member import Away
 from studio.hub.receipts import Receipt
 from studio.paths import state_folder
 from studio.runtime import write_atomically
@@ -205,16 +205,15 @@ class Fetch(TaskPage):
             try:
                 content = await taker.released(Assignment(assignment, notebook))
             except GradingError as error:
-                self.set_status(503 if isinstance(error, Away) else 409)
-                self.show("handing_refused.html", refusal=error.words(self.language))
+                self.refuse(error)
                 return
             await asyncio.to_thread(_store, _fetched(self.course.workspace, assignment), notebook, content)
             lesson = self.find(lesson_id)
+        course = Course(_fetched(self.course.workspace, assignment), self.course.workspace, assignment)
         try:
-            await self.fetch_data(assignment)
+            await self.fetch_data(course)
         except GradingError as error:  # what is there can be worked with
             self.log.warning("the data of %s: %s", assignment, error)
-        course = Course(_fetched(self.course.workspace, assignment), self.course.workspace, assignment)
         if newer:
             await self.desk.cancel(lesson.id)
             await course.start_again(lesson, lesson.copy_language)
@@ -223,14 +222,13 @@ class Fetch(TaskPage):
         inside = copy.relative_to(self.course.workspace).as_posix()
         self.redirect(self.address("open/lab", url_escape(inside, plus=False)), status=303)
 
-    async def fetch_data(self, assignment: str) -> None:
+    async def fetch_data(self, course: Course) -> None:
         """The files of data beside the notebooks, those that are not there or that the class has changed."""
-        taker, workspace = self.taker(), self.course.workspace
+        taker, assignment, folder = self.taker(), course.assignment, course.copies / DATA
         board = await taker.board()
         listed: list[dict[str, Any]] = next(
             (one["data"] for one in board["assignments"] if one["name"] == assignment), []
         )
-        folder = Course(_fetched(workspace, assignment), workspace, assignment).copies / data_files.FOLDER
         for name in await asyncio.to_thread(_missing, folder, listed):
             data_files.checked_name(name)
             content = await taker.data_file(assignment, name)
