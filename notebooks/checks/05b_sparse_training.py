@@ -84,8 +84,13 @@ def through_the_library(
     np.add.at(matrix, (rows, cols), values.astype(float))
     of_values = (g[rows].astype(float) * x[cols]).sum(1)
     return Case(
-        name, "sparse_matmul", (np.stack([rows, cols]), values, list(shape), x, g), (matrix @ x, [of_values, matrix.T @ g]), hint, **TIGHT
-    )  # fmt: skip  # a table
+        name,
+        "sparse_matmul",
+        (np.stack([rows, cols]), values, list(shape), x, g),
+        (matrix @ x, [of_values, matrix.T @ g]),
+        hint,
+        **TIGHT,
+    )
 
 
 # --- products -------------------------------------------------------------------------------------------------

@@ -101,9 +101,14 @@ def update_rows(rng: np.random.Generator) -> Iterator[Case]:
     for ids in batches:
         found, moment = adagrad(found, moment, ids, 2 * found[ids], rate, epsilon)
     yield Case(
-        ("six steps of the library's optimizer", "库中优化器的六步"), "adagrad_steps", (batches, table, rate, epsilon, begin), found,
-        once, rtol=1e-3, atol=1e-3,
-    )  # fmt: skip  # a table
+        ("six steps of the library's optimizer", "库中优化器的六步"),
+        "adagrad_steps",
+        (batches, table, rate, epsilon, begin),
+        found,
+        once,
+        rtol=1e-3,
+        atol=1e-3,
+    )
     yield hybrid(rng, ("a table in two kinds of memory", "两种内存里的表"), once)
 
 

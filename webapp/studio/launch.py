@@ -150,9 +150,8 @@ def base(home: Path) -> Config:
     server.jpserver_extensions = {"jupyterlab": True, "studio.server": True}
     server.reraise_server_extension_failures = True  # if one of them fails, the start fails
 
-    lab = (
-        state_folder(home) / "jupyter" / "config" / "lab"
-    )  # JupyterLab's own defaults are made when it is imported
+    # JupyterLab computes its defaults when it is imported, which may be before the account is known.
+    lab = state_folder(home) / "jupyter" / "config" / "lab"
     c.LabApp.user_settings_dir = str(lab / "user-settings")
     c.LabApp.workspaces_dir = str(lab / "workspaces")
     c.LabApp.news_url = None

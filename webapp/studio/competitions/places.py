@@ -44,7 +44,7 @@ class Places:
 
     @contextmanager
     def place(self) -> Iterator[bool]:
-        """True with a place of this process until the end of the block; False if the machine refuses one, or at the end."""
+        """True: this process has a place until the end of the block. False: the machine refuses one, or `ended` is set."""
         lease = self._taken()
         try:
             yield lease is not None
@@ -53,10 +53,8 @@ class Places:
                 self._leases.release(lease.id)
 
     def _taken(self) -> Lease | None:
-        ask, holder = (
-            Ask(identity.local().name, "grading", TITLE, seconds=LEASE_S),
-            machine.holder(os.getpid()),
-        )
+        ask = Ask(identity.local().name, "grading", TITLE, seconds=LEASE_S)
+        holder = machine.holder(os.getpid())
         ticket = None
         try:
             while not isinstance(got := self._leases.take(ask, ticket, holder), Lease):

@@ -24,8 +24,8 @@ class Queue:
     def __init__(self, store: Store) -> None:
         self.store = store
         program = (sys.executable, "-m", "studio.competitions.scorer", str(store.folder))
-        # It is ours, and takes its places from the same store; learners' code runs in its sandbox, without this.
-        passed = {name: os.environ[name] for name in ("SAMPAN_STORE",) if name in os.environ}
+        # The scorer takes its places from the same store. Learners' code runs in its sandbox, without this variable.
+        passed = {"SAMPAN_STORE": os.environ["SAMPAN_STORE"]} if "SAMPAN_STORE" in os.environ else {}
         self._scorer = processes.Companion(program, 65536, 4000, passed=passed)
         self._arrived = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None

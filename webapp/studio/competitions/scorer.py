@@ -53,9 +53,7 @@ def drain(scorer: Scorer, kinds: Sequence[Kind] = KINDS, place: Place = free, le
                 break
             try:
                 outcome = scorer.score(claimed)
-            except (
-                Exception
-            ):  # nothing that a learner sends may stop the queue; the teacher reads what happened
+            except Exception:  # nothing that is sent may stop the queue; the teacher reads what happened
                 outcome = Outcome("failed", problems=[("metric_failed", {})], detail=traceback.format_exc())
                 log.exception("scoring %s failed", claimed.id)
             done += store.finish(claimed, outcome)

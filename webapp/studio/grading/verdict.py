@@ -55,9 +55,7 @@ class Result:
     traceback: str = ""  # the learner's own lines only
     cases: tuple[JudgedCase, ...] = ()  # those that were judged; the first wrong one is `case`
     compared: Compared | None = None  # only of a passed exercise
-    opened: float = (
-        0.0  # when its model answer was opened, if that was before the hand-in: `earned` is limited
-    )
+    opened: float = 0.0  # when its model answer was opened, if before the hand-in: `earned` is limited
 
     def told(self, what: Literal["title", "message", "case", "hint"], lang: str) -> str:
         """One of its texts in a language."""

@@ -233,9 +233,8 @@ def _forget_the_zygote() -> None:
 
         np.random.seed()
     random.seed()
-    multiprocessing.current_process().authkey = os.urandom(
-        32
-    )  # a secret between a program and its own workers
+    # A secret between a program and its own workers.
+    multiprocessing.current_process().authkey = os.urandom(32)
     if "send2trash.plat_other" in sys.modules:  # it keeps the path of the home folder's trash
         importlib.reload(sys.modules["send2trash.plat_other"])
     _own_packages()

@@ -129,9 +129,12 @@ class FilmsPart(VectorsPart):
         least = LEAST[self.least.index]
         few = self._coldest(run)
         said = self._t(
-            "cold.said", count=f"{len(few):,}", all=f"{len(run.updates):,}", least=least,
+            "cold.said",
+            count=f"{len(few):,}",
+            all=f"{len(run.updates):,}",
+            least=least,
             share=percent(len(few) / max(len(run.updates), 1)),
-        )  # fmt: skip  # a table
+        )
         lines = [
             (run.table.labels[i], self._t("cold.line", updates=f"{run.updates[i]:,}"), False)
             for i in few[:NAMED]
