@@ -332,20 +332,17 @@ class Store:
 
     def pending(self, kinds: Sequence[Kind] = ("predictions", "notebook")) -> int:
         """How many wait or are being scored."""
-        marks = ", ".join("?" * len(kinds))
-        query = f"select count(*) from submission where state in ('waiting', 'running') and kind in ({marks})"
+        query = f"select count(*) from submission where state in ('waiting', 'running') and {_one_of(kinds)}"
         return int(self._all(query, *kinds)[0][0])
 
     def waiting(self, kinds: Sequence[Kind]) -> bool:
         """Whether one waits and is not being scored."""
-        marks = ", ".join("?" * len(kinds))
-        query = f"select 1 from submission where state = 'waiting' and kind in ({marks}) limit 1"
+        query = f"select 1 from submission where state = 'waiting' and {_one_of(kinds)} limit 1"
         return bool(self._all(query, *kinds))
 
     def claim(self, kinds: Sequence[Kind], holder: Holder) -> Submission | None:
         """The one that waits longest, for this process alone; None if none waits."""
-        marks = ", ".join("?" * len(kinds))
-        oldest = f"select id from submission where state = 'waiting' and kind in ({marks}) order by received, rowid limit 1"
+        oldest = f"select id from submission where state = 'waiting' and {_one_of(kinds)} order by received, rowid limit 1"
         with self._writing() as c:
             row = c.execute(
                 f"""update submission set state = 'running', claim = ?, pid = ?, started = ?, claims = claims + 1,
@@ -400,6 +397,11 @@ class Store:
         """(submission, version of the labels) of each outcome that was entered."""
         query = "select s.submission, s.labels from scoring s join submission u on u.id = s.submission where u.competition = ?"
         return [(row[0], row[1]) for row in self._all(query, name)]
+
+
+def _one_of(kinds: Sequence[Kind]) -> str:
+    """A condition of a query whose parameters are the kinds."""
+    return f"kind in ({', '.join('?' * len(kinds))})"
 
 
 def _card(competition: Competition) -> str:
