@@ -35,6 +35,12 @@ def test_half_the_size_and_nearly_the_same_answers(tmp_path):
         assert found.dtype == right.dtype and 0 < (found - right).abs().max().item() < error
         state = paddle.jit.load(str(tmp_path / kind.name)).state_dict()
         assert state["2.weight"].dtype == paddle.float32 and state["0.weight"].dtype != paddle.float32
+    before = Path(files[0]).read_bytes(), Path(files[1]).read_bytes()
+    dotted = str(tmp_path / "m.half.json"), str(tmp_path / "m.half.safetensors")
+    convert_to_mixed_precision(*files, *dotted, PrecisionType.Half, PlaceType.CPU)
+    assert (Path(files[0]).read_bytes(), Path(files[1]).read_bytes()) == before  # the name is more than "m"
+    assert create_predictor(Config(*dotted)).run([x])[0].shape == right.shape
+    assert sorted(paddle.jit.load(str(tmp_path / "m.half")).state_dict()) == sorted(layer.state_dict())
     for wrong, message in (
         ({"mixed_precision": PrecisionType.Int8}, "expected Half or Bfloat16"),
         ({"keep_io_types": False}, "keep_io_types"),

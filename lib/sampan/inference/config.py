@@ -134,7 +134,7 @@ class Config:
             raise InvalidArgument("Config: expected a model, none is set")
         if prog.endswith(".onnx"):
             return "onnx", prog
-        base = prog.removesuffix(".json").removesuffix(".pdmodel")
+        base = base_of(prog)
         if not Path(f"{base}.json").is_file():
             raise InvalidArgument(f"Config: no file {base}.json")
         return "program", base
@@ -286,6 +286,11 @@ class Config:
         right = max(len(str(value)) for value in rows.values())
         edge = f"+-{'-' * left}-+-{'-' * right}-+"
         return "\n".join([edge, *(f"| {k:<{left}} | {v!s:<{right}} |" for k, v in rows.items()), edge]) + "\n"
+
+
+def base_of(prog: str) -> str:
+    """What `jit.load` takes, from the name of the file of the Program."""
+    return prog.removesuffix(".json").removesuffix(".pdmodel")
 
 
 def _changes_nothing(name: str, what: str) -> Callable[..., None]:

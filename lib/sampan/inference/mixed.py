@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,17 @@ import torch
 
 from ..dtype import as_dtype
 from ..engine.errors import InvalidArgument
+from ..engine.operator import operators
 from ..engine.tensor import Tensor
 from ..jit import load
 from ..jit.code import read_by
 from ..jit.program import Call, Program, Ref, mapped, refs
 from ..jit.record import Outside
-from ..jit.saving import _content, _write
+from ..jit.saving import _content, _names, _write
 from ..jit.whole import Whole
 from ..nn.parameter import Parameter
-from ..ops.shape import cast
-from .config import Config
+from ..serialization import replacing
+from .config import Config, base_of
 from .kinds import PlaceType, PrecisionType
 
 _HALVES = {PrecisionType.Half: torch.float16, PrecisionType.Bfloat16: torch.bfloat16}
@@ -61,19 +63,24 @@ def convert_to_mixed_precision(
         raise InvalidArgument("convert_to_mixed_precision: values of Tensors decide what the model computes")
     white = kwargs.get("white_list") or None
     chosen = _chosen(loaded.program, layer._outside, set(black_list), None if white is None else set(white))
-    outside = Outside()
-    outside.buffers = layer._constants
+    outside, original = Outside(), Outside()
+    original.tensors, outside.buffers = layer._outside, layer._constants
+    names = _names(layer, original)
     for i, tensor in enumerate(layer._outside):
         data = tensor.data.detach()
         data = data.to(_HALVES[mixed_precision]) if Ref("p", i) in chosen else data
         made = Parameter(data, not tensor.stop_gradient) if isinstance(tensor, Parameter) else Tensor(data)
         outside.tensors.append(made)
-    base = Path(os.fspath(mixed_model_file).removesuffix(".json").removesuffix(".pdmodel"))
-    base.parent.mkdir(parents=True, exist_ok=True)
-    names = [entry["name"] for entry in json.loads(Path(f"{place}.json").read_text("utf-8"))["tensors"]]
+    target = Path(base_of(os.fspath(mixed_model_file)))
+    target.parent.mkdir(parents=True, exist_ok=True)
     program = _widened(loaded.program, sorted(chosen))
     content = _content({"forward": loaded._replace(program=program)}, names, outside)
-    _write(base, content, names, outside)
+    with tempfile.TemporaryDirectory(prefix=".sampan-", dir=target.parent) as folder:
+        draft = Path(folder) / "program"
+        _write(draft, content, names, outside)
+        for suffix in (".safetensors", ".json"):  # the one that names the other comes last
+            with replacing(f"{target}{suffix}") as file:
+                file.write(draft.with_suffix(suffix).read_bytes())
 
 
 def _chosen(program: Program, tensors: list[Tensor], black: set[str], white: set[str] | None) -> set[Ref]:
@@ -88,21 +95,21 @@ def _chosen(program: Program, tensors: list[Tensor], black: set[str], white: set
 
 def _widened(program: Program, chosen: list[Ref]) -> Program:
     """The Program that reads these parameters through a cast to float32."""
-    body: Any = vars(cast)["operator"]
+    cast = operators["cast"]
     taken = [ref.index for call in program.calls for ref in refs(call.result) if ref.kind == "v"]
     saved = [call.saved.index for call in program.calls if call.saved is not None]
     first, number = 1 + max(taken, default=-1), 1 + max(saved, default=-1)
     wide = {ref: Ref("v", first + i) for i, ref in enumerate(chosen)}
     steps: list[Any] = [
-        Call(body.body, body.name, (ref, as_dtype("float32")), {}, wide[ref], body, Ref("s", number + i))
+        Call(cast.body, cast.name, (ref, as_dtype("float32")), {}, wide[ref], cast, Ref("s", number + i))
         for i, ref in enumerate(chosen)
     ]
 
     def read(leaf: Any) -> Any:
         return wide.get(leaf, leaf) if isinstance(leaf, Ref) else leaf
 
-    for call in program.calls:
-        steps.append(
-            Call(**{**vars(call), "args": mapped(call.args, read), "settings": mapped(call.settings, read)})
-        )
+    steps += [
+        replace(call, args=mapped(call.args, read), settings=mapped(call.settings, read))
+        for call in program.calls
+    ]
     return Program(steps, program.result)
