@@ -18,9 +18,11 @@ import torch
 from ..engine.backward import no_grad
 from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
+from ..jit.evaluation import run
 from ..jit.program import Call, Program, Ref, mapped, refs
 from ..jit.record import Outside, Recorder
 from ..jit.spec import InputSpec
+from ..jit.whole import evaluating
 from ..nn.layer import Layer
 
 __all__ = ["Channels", "inputs_of", "recorded"]
@@ -51,19 +53,9 @@ ELEMENTWISE = frozenset(
             "leaky_relu",
             "elu",
         ),
-        *(
-            "gelu",
-            "silu",
-            "swish",
-            "mish",
-            "sigmoid",
-            "tanh",
-            "hardswish",
-            "hardsigmoid",
-            "hardtanh",
-            "softplus",
-        ),
+        *("gelu", "silu", "swish", "mish", "sigmoid", "tanh", "hardswish", "hardsigmoid", "hardtanh"),
         *("exp", "sqrt", "abs", "square", "scale", "cast", "clip", "dropout", "selu", "celu", "neg", "pow"),
+        "softplus",
     )
 )
 Place = tuple[int, int, int]  # the number of a parameter, its axis, the index there
@@ -88,17 +80,11 @@ def inputs_of(inputs: Any) -> list[Tensor]:
 def recorded(model: Layer, inputs: Sequence[Tensor]) -> tuple[Program, Outside]:
     """What a network computes in evaluation, and the parameters that it reads. InvalidArgument where values
     of Tensors decide about it."""
-    modes = [(layer, layer.training) for layer in model.sublayers(include_self=True)]
     outside = Outside()
     owned = [*model.parameters(), *model.buffers()]
     recorder = Recorder(list(inputs), outside, {id(t.data): t for t in owned})
-    model.eval()
-    try:
-        with no_grad(), recorder.watching():
-            result = model(*inputs)
-    finally:
-        for layer, mode in modes:
-            layer.training = mode
+    with evaluating(model), recorder.watching():
+        result = model(*inputs)
     if recorder.refused or recorder.program.guards:
         why = recorder.refused or [f"{g.line}: {g.name} decides about it" for g in recorder.program.guards]
         raise InvalidArgument(f"model: what it computes depends on more than shapes: {why[0]}")
@@ -159,8 +145,13 @@ class Channels:
         low, high = sorted((self.root(one), self.root(other)))
         self._parent[high] = low
 
-    def _fix(self, labels: torch.Tensor | None) -> None:
-        for label in [] if labels is None else labels.unique().long().tolist():
+    def _fix(self, ref: Ref, labels: dict[Ref, torch.Tensor]) -> None:
+        """The channels of a value stay."""
+        if ref.kind == "p":
+            for axis, size in enumerate(self.outside.tensors[ref.index].data.shape):
+                self._tie(ref, axis, [0] * size)
+            return
+        for label in labels[ref].unique().long().tolist():
             self._join(label, 0)
 
     def _tie(self, ref: Any, axis: int, labels: Iterable[int], made: bool = False) -> None:
@@ -176,10 +167,7 @@ class Channels:
             if made:
                 self.made.add(place)
 
-    def _fix_parameter(self, ref: Ref) -> None:
-        for axis, size in enumerate(self.outside.tensors[ref.index].data.shape):
-            self._tie(ref, axis, [0] * size)
-
+    @no_grad()
     def _follow(self, program: Program, inputs: list[torch.Tensor]) -> None:
         values = {Ref("x", i): x for i, x in enumerate(inputs)}
         values |= {Ref("p", i): t.data for i, t in enumerate(self.outside.tensors)}
@@ -187,20 +175,17 @@ class Channels:
         labels: dict[Ref, torch.Tensor] = {
             ref: torch.zeros(x.shape) for ref, x in values.items() if ref.kind != "p"
         }
+        run(values, program.calls, inputs)
         for call in program.calls:
-            out = _computed(call, values)
-            out = out[0] if call.saved is not None else out
             outputs = list(refs(call.result))
-            made = [out] if isinstance(call.result, Ref) else list(out) if outputs else []
-            values |= dict(zip(outputs, made, strict=True))
             found = self._labelled(call, values, labels)
             if found is None:
                 for ref in {*refs(call.args), *refs(call.settings)}:
-                    self._fix_parameter(ref) if ref.kind == "p" else self._fix(labels[ref])
-                found = [torch.zeros(v.shape) for v in made]
+                    self._fix(ref, labels)
+                found = [torch.zeros(values[ref].shape) for ref in outputs]
             labels |= {r: v.to(torch.float64) for r, v in zip(outputs, found, strict=True)}
         for ref in refs(program.result):
-            self._fix_parameter(ref) if ref.kind == "p" else self._fix(labels[ref])
+            self._fix(ref, labels)
 
     def _labelled(self, call: Call, values: Any, labels: Any) -> list[torch.Tensor] | None:
         """The labels of what a call returns; None where it has no rule."""
@@ -212,7 +197,7 @@ class Channels:
         if name in ("affine", "mm", "matmul") and isinstance(args[0], Ref) and args[0].kind != "p":
             return self._linear(call, values, labels)
         if name in ("normalize_batch", "normalize_layer"):
-            x, axis = labels[args[0]], 1 if name == "normalize_batch" else x_axis(values, args)
+            x, axis = labels[args[0]], 1 if name == "normalize_batch" else _layer_axis(values, args)
             own = _per_channel(x, axis) if axis is not None else None
             if own is None:
                 return None
@@ -222,9 +207,8 @@ class Channels:
         if any(ref.kind == "p" for ref in refs(call.args)) and name not in ELEMENTWISE:
             return None
         if name in MOVES or name in POOLS:
-            out = _computed(call, labels)
-            out = out[0] if call.saved is not None else out
-            out = [out] if isinstance(call.result, Ref) else list(out)
+            moved = run({ref: labels[ref] for ref in refs((call.args, call.settings))}, [call], ())
+            out = [moved[ref] for ref in refs(call.result)]
             whole = all(bool((o == o.round()).all()) for o in out)
             return out if whole and all(o.dtype.is_floating_point for o in out) else None
         return self._elementwise(call, values, labels) if name in ELEMENTWISE else None
@@ -300,17 +284,7 @@ class Channels:
         self.products[weight.index] = self.products.get(weight.index, 0) + products
 
 
-@no_grad()
-def _computed(call: Call, values: dict[Ref, Any]) -> Any:
-    """What a call returns for these values."""
-
-    def value(leaf: Any) -> Any:
-        return values[leaf] if isinstance(leaf, Ref) else leaf
-
-    return call.function(*mapped(call.args, value), **mapped(call.settings, value))
-
-
-def x_axis(values: Any, args: Sequence[Any]) -> int | None:
+def _layer_axis(values: Any, args: Sequence[Any]) -> int | None:
     """The axis that a layer normalisation with one axis is over."""
     weight = args[1] if isinstance(args[1], Ref) else None
     return -1 if weight is not None and values[weight].ndim == 1 else None
