@@ -29,7 +29,7 @@ from ..serialization import replacing
 from .emitters import FUNCTIONS, OPERATORS
 from .facts import Fact, facts
 from .graph import Graph, Unsupported
-from .library import library, number_of, runtime, session
+from .library import array_of, library, number_of, runtime, session
 
 LOWEST = 17  # the first that has all the operators that the emitters use
 _LARGEST = 2**31 - 2**20  # bytes: a protobuf holds 2 GB
@@ -92,8 +92,7 @@ def export(
     except Exception as error:  # the checker has an exception for each part of the library
         raise InvalidArgument(f"export: the file is not valid: {error}") from error
     _compared(content, model, fresh, wanted)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(str(target)) as file:
+    with replacing(target) as file:
         file.write(content)
 
 
@@ -104,20 +103,18 @@ def recorded(
     function = layer.forward if isinstance(layer, Layer) else layer
     if isinstance(layer, TranslatedLayer):
         runner: _Runner = vars(layer)["forward"]
-        known_names = {id(t): name for name, t in (*layer.named_parameters(), *layer.named_buffers())}
-        names = [known_names.get(id(t), f"tensor_{i}") for i, t in enumerate(layer._outside)]
-        tensors = [t.data for t in layer._outside]
+        loaded, outside = runner.loaded, Outside()
+        outside.tensors, outside.buffers = layer._outside, layer._constants
 
         def call(given: Sequence[Tensor]) -> Any:
-            return runner(**filled_in(runner.loaded.takes, given))
+            return runner(**filled_in(loaded.takes, given))
 
-        return call, runner.loaded, tensors, layer._constants, names
-    known = function.input_spec if isinstance(function, StaticFunction) else None
-    outside = Outside(by_content=True)
-    loaded = recorded_whole(function, input_spec if input_spec is not None else known, outside)
-    tensors = [t.data for t in outside.tensors]
-    described = functools.partial(called, function, loaded.takes)
-    return described, loaded, tensors, outside.buffers, _names(layer, outside)
+    else:
+        known = function.input_spec if isinstance(function, StaticFunction) else None
+        outside = Outside(by_content=True)
+        loaded = recorded_whole(function, input_spec if input_spec is not None else known, outside)
+        call = functools.partial(called, function, loaded.takes)
+    return call, loaded, [t.data for t in outside.tensors], outside.buffers, _names(layer, outside)
 
 
 # --- writing ---
@@ -228,7 +225,7 @@ def _entered(graph: Graph, call: Call, names: Any) -> None:
 
 def _compared(content: bytes, model: Any, inputs: Sequence[Tensor], wanted: Sequence[torch.Tensor]) -> None:
     """Run a file's content and refuse it where it is not the layer."""
-    given = {info.name: _array(t) for info, t in zip(model.graph.input, inputs, strict=True)}
+    given = {info.name: array_of(t.data) for info, t in zip(model.graph.input, inputs, strict=True)}
     try:
         answers = _answers(content, model, given)
     except Exception as error:  # engines have exceptions of their own
@@ -245,11 +242,3 @@ def _answers(content: bytes, model: Any, given: dict[str, np.ndarray]) -> Any:
         except runtime().capi.onnxruntime_pybind11_state.NotImplemented as error:
             _logger.warning("ONNX Runtime cannot run this file, ONNX's evaluator checks it: %s", error)
     return library().reference.ReferenceEvaluator(model).run(None, given)
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    data = tensor.data.detach().contiguous()
-    if data.dtype is torch.bfloat16:
-        kind = library().helper.tensor_dtype_to_np_dtype(number_of(data.dtype))
-        return data.view(torch.int16).numpy().view(kind)
-    return data.numpy()

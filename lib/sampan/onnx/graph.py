@@ -17,7 +17,7 @@ import torch
 from ..jit.program import Ref
 from ..jit.symbolic import Axis, Length
 from .facts import Fact
-from .library import library, number_of
+from .library import array_of, library, number_of
 
 
 class Unsupported(Exception):
@@ -121,11 +121,7 @@ class Graph:
 
     def buffer(self, buffer: torch.Tensor, name: str = "constant") -> str:
         """A buffer as a constant."""
-        data = buffer.detach().cpu().contiguous()
-        if data.dtype is torch.bfloat16:
-            kind = library().helper.tensor_dtype_to_np_dtype(number_of(data.dtype))
-            return self.constant(data.view(torch.int16).numpy().view(kind), name)
-        return self.constant(data.numpy(), name)
+        return self.constant(array_of(buffer), name)
 
     def ints(self, values: Sequence[Any]) -> str:
         """A 1-D int64 value of ints and Lengths."""

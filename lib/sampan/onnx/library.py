@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..engine.errors import InvalidArgument
@@ -45,6 +46,15 @@ def number_of(dtype: torch.dtype) -> int:
     if dtype not in _NUMBERS:
         raise InvalidArgument(f"ONNX has no dtype for {dtype}")
     return _NUMBERS[dtype]
+
+
+def array_of(buffer: torch.Tensor) -> np.ndarray:
+    """A buffer as an array, bfloat16 in the dtype that the library has for it."""
+    data = buffer.detach().cpu().contiguous()
+    if data.dtype is torch.bfloat16:
+        kind = library().helper.tensor_dtype_to_np_dtype(number_of(data.dtype))
+        return data.view(torch.int16).numpy().view(kind)
+    return data.numpy()
 
 
 def session(model: Any, threads: int = 0) -> Any:

@@ -219,15 +219,10 @@ def _round(g, x, decimals=0, name=None):
 def _clip(g, x, min=None, max=None, name=None):
     given = [None if v is None else g.operand(v, g.made.dtype) for v in (min, max)]
     bounds = [
-        v if v is None or not isinstance(w, Ref) else g.node("Reshape", v, np_empty(g))
+        v if v is None or not isinstance(w, Ref) else g.node("Reshape", v, [])
         for v, w in zip(given, (min, max), strict=True)
     ]
     return g.node("Clip", g.cast(x, g.made.dtype), *bounds)
-
-
-def np_empty(g: Graph) -> str:
-    """The shape of a 0-d value."""
-    return g.buffer(torch.empty(0, dtype=torch.int64))
 
 
 @emits("isnan")

@@ -10,7 +10,6 @@ import torch
 from ...jit.program import Ref
 from ...jit.symbolic import Length
 from ..graph import Graph, Unsupported
-from .arithmetic import np_empty
 from .shapes import _ints
 from .table import FUNCTIONS, OPERATORS, emits
 
@@ -37,10 +36,7 @@ def _sizes(size: tuple[Any, ...]) -> list[Any]:
 
 def filled(g: Graph, size: list[Any], value: Any) -> str:
     """A value of this size with one number everywhere."""
-    if isinstance(value, Ref):
-        return str(g.node("Expand", g.cast(value, g.made.dtype), g.ints(size)))
-    number = g.number(value, g.made.dtype)
-    return str(g.node("Expand", number, g.ints(_ints(size)) if size else np_empty(g)))
+    return str(g.node("Expand", g.operand(value, g.made.dtype), _ints(size)))
 
 
 @emits("full", table=FUNCTIONS)
@@ -49,15 +45,14 @@ def _full(g, size, fill_value, **_):
 
 
 @emits("zeros", "new_zeros", table=FUNCTIONS)
-def _zeros(g, *size, **_):
+def _zeros(g, *size, value=0, **_):
     size = size[1:] if size and isinstance(size[0], Ref) else size
-    return filled(g, _sizes(size), 0)
+    return filled(g, _sizes(size), value)
 
 
 @emits("ones", "new_ones", table=FUNCTIONS)
 def _ones(g, *size, **_):
-    size = size[1:] if size and isinstance(size[0], Ref) else size
-    return filled(g, _sizes(size), 1)
+    return _zeros(g, *size, value=1)
 
 
 @emits("new_full", table=FUNCTIONS)
@@ -67,17 +62,17 @@ def _new_full(g, x, size, fill_value, **_):
 
 @emits("zeros_like", table=FUNCTIONS)
 def _zeros_like(g, x, **_):
-    return g.node("Expand", g.number(0, g.made.dtype), g.shape(x))
+    return OPERATORS["full_like_of"](g, x, 0)
 
 
 @emits("ones_like", table=FUNCTIONS)
 def _ones_like(g, x, **_):
-    return g.node("Expand", g.number(1, g.made.dtype), g.shape(x))
+    return OPERATORS["full_like_of"](g, x, 1)
 
 
 @emits("full_like", table=FUNCTIONS)
 def _full_like(g, x, fill_value, **_):
-    return g.node("Expand", g.operand(fill_value, g.made.dtype), g.shape(x))
+    return OPERATORS["full_like_of"](g, x, fill_value)
 
 
 @emits("arange", table=FUNCTIONS)

@@ -9,7 +9,6 @@ import torch
 from ...jit.program import Ref
 from ...jit.symbolic import Length
 from ..graph import Graph, Unsupported
-from .arithmetic import np_empty
 from .layers import counted
 from .table import emits
 
@@ -102,9 +101,7 @@ def _many(g: Graph, x: str, rank: int, tensors: list[tuple[int, Any]]) -> str:
     axes = [axis for axis, _ in tensors]
     width = max(g.rank(t) if isinstance(t, Ref) else 1 for _, t in tensors)
     given = [g.cast(t, torch.int64) for _, t in tensors]
-    zero = g.node(
-        "Mul", g.node("Sum", *given) if len(given) > 9 else _added(g, given), g.number(0, torch.int64)
-    )
+    zero = g.node("Mul", _added(g, given), g.number(0, torch.int64))
     joined = g.node("Concat", *(g.node("Unsqueeze", g.node("Add", t, zero), [-1]) for t in given), axis=-1)
     rest = [i for i in range(rank) if i not in axes]
     found = g.node("GatherND", g.node("Transpose", x, perm=axes + rest), joined)
@@ -131,7 +128,7 @@ def _setitem(g, x, value, index):
             mask = g.node("Unsqueeze", mask, [-1])
         return g.node("Where", mask, given, x)
     # The place in memory of each entry, then of those that the index names.
-    count = g.node("Reshape", g.numel(x), np_empty(g))
+    count = g.node("Reshape", g.numel(x), [])
     places = taken(g, g.node("Reshape", counted(g, count), g.shape(x)), g.rank(x), index)
     spread = g.node("Expand", given, g.node("Shape", places))
     flat = [g.node("Reshape", v, [-1]) for v in (x, places, spread)]

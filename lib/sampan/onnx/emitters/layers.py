@@ -51,20 +51,20 @@ def _rows_at(g, x, weight, padding=-1, by_frequency=False, as_rows=False):
 # --- convolutions and pools ---
 
 
-def _both_sides(padding: Any) -> list[int]:
-    return [*padding, *padding]
+def _windows(kernel: Any, stride: Any, padding: Any) -> dict[str, list[int]]:
+    """ONNX's attributes of windows, whose padding is the same before and after."""
+    return {"kernel_shape": [*kernel], "strides": [*stride], "pads": [*padding, *padding]}
 
 
 @emits("convolve")
 def _convolve(g, x, weight, bias, settings):
     stride, padding, dilation, transposed, more, groups = settings
-    given = {
-        "strides": list(stride),
-        "pads": _both_sides(padding),
+    kernel = [int(n or 0) for n in g.fact(weight).shape[2:]]
+    given: dict[str, Any] = {
+        **_windows(kernel, stride, padding),
         "dilations": list(dilation),
         "group": groups,
     }
-    given["kernel_shape"] = [int(n or 0) for n in g.fact(weight).shape[2:]]
     if transposed:
         return g.node("ConvTranspose", x, weight, bias, **given, output_padding=list(more))
     return g.node("Conv", x, weight, bias, **given)
@@ -72,8 +72,7 @@ def _convolve(g, x, weight, bias, settings):
 
 @emits("max_pool")
 def _max_pool(g, x, kernel, stride, padding, ceil_mode):
-    given = {"kernel_shape": list(kernel), "strides": list(stride), "pads": _both_sides(padding)}
-    return g.node("MaxPool", x, **given, ceil_mode=int(ceil_mode))
+    return g.node("MaxPool", x, **_windows(kernel, stride, padding), ceil_mode=int(ceil_mode))
 
 
 def _places(g: Graph, x: Any, **settings: Any) -> str:
@@ -89,8 +88,7 @@ def _largest_places(g, x, kernel, step, pads, ceil_mode, added):
         raise Unsupported("places in an image with other padding before than after")
     n = g.rank(x) - 2
     kernel, step, pads = ([v] * n if isinstance(v, int) else list(v) for v in (kernel, step, pads))
-    given = {"kernel_shape": kernel, "strides": step or kernel, "pads": _both_sides(pads)}
-    return _places(g, x, **given, ceil_mode=int(ceil_mode))
+    return _places(g, x, **_windows(kernel, step or kernel, pads), ceil_mode=int(ceil_mode))
 
 
 @emits("adaptive_places")
@@ -110,7 +108,7 @@ def _at_places(g, x, places):
 
 @emits("avg_pool")
 def _avg_pool(g, x, kernel, stride, padding, ceil_mode, exclusive, divisor=None):
-    given = {"kernel_shape": list(kernel), "strides": list(stride), "pads": _both_sides(padding)}
+    given = _windows(kernel, stride, padding)
     counted = int(not exclusive or bool(divisor))
     found = g.node("AveragePool", x, **given, ceil_mode=int(ceil_mode), count_include_pad=counted)
     return g.node("Mul", found, g.number(math.prod(kernel) / divisor, g.made.dtype)) if divisor else found

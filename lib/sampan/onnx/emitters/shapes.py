@@ -8,7 +8,6 @@ import torch
 
 from ...jit.symbolic import Length
 from ..graph import Graph, Unsupported
-from .arithmetic import np_empty
 from .reductions import axes_of
 from .table import emits
 
@@ -22,8 +21,7 @@ def _ints(values: Any) -> list[Any]:
 
 @emits("reshape")
 def _reshape(g, x, shape, name=None):
-    shape = _ints(shape)
-    return g.node("Reshape", x, g.lengths(shape) if shape else np_empty(g))
+    return g.node("Reshape", x, g.lengths(_ints(shape)))
 
 
 @emits("assign", "copy_to")
@@ -69,8 +67,7 @@ def _unsqueeze(g, x, axis, name=None):
 
 @emits("expand", "expand_view")
 def _expand(g, x, shape, name=None):
-    shape = _ints(shape)
-    return g.node("Expand", x, [1 if n == -1 else n for n in shape] if shape else np_empty(g))
+    return g.node("Expand", x, [1 if n == -1 else n for n in _ints(shape)])
 
 
 @emits("flip")
