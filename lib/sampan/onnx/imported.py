@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dtype import as_dtype, name_of
 from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from ..jit.spec import InputSpec
+from ..jit.translated import _checked
 from ..nn.layer import Layer
 from ..nn.parameter import Parameter
 from .reader import Model, read
@@ -75,25 +75,13 @@ class ImportedLayer(Layer):
             raise InvalidArgument(f"forward: expected {len(names)} inputs {names}, got {len(inputs)}")
         values = dict(self._values)
         for spec, given in zip(self.inputs, inputs, strict=True):
-            values[str(spec.name)] = _fitting(spec, given)
+            values[str(spec.name)] = _checked(given, spec, "forward")
         for node, ends in zip(self._nodes, self._ends, strict=True):
             _computed(node, values)
             for name in ends:
                 values.pop(name, None)
         found = [tensor(values[name]) for name in self.outputs]
         return found[0] if len(found) == 1 else found
-
-
-def _fitting(spec: InputSpec, given: Any) -> Tensor:
-    value = given if isinstance(given, Tensor) else Tensor(torch.as_tensor(given))
-    shape, kind = list(value.data.shape), as_dtype(spec.dtype)
-    fits = len(shape) == len(spec.shape) and all(w in (-1, n) for w, n in zip(spec.shape, shape, strict=True))
-    if not fits or value.data.dtype is not kind:
-        raise InvalidArgument(
-            f"forward: {spec.name}: expected {name_of(kind)}{list(spec.shape)}, "
-            f"got {name_of(value.data.dtype)}{shape}"
-        )
-    return value
 
 
 def _computed(node: Node, values: dict[str, Any]) -> None:

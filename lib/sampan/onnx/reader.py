@@ -54,8 +54,9 @@ def _checked(model: Any, file: Path) -> Model:
         raise InvalidArgument(f"expected an opset from {LOWEST} to {highest}, got {opset}")
     graph = model.graph
     constants = {one.name: _content(one, f"tensor {one.name!r}", file.parent) for one in graph.initializer}
-    for sparse in graph.sparse_initializer:
-        raise InvalidArgument(f"tensor {sparse.values.name!r}: sparse tensors are not read")
+    if graph.sparse_initializer:
+        name = graph.sparse_initializer[0].values.name
+        raise InvalidArgument(f"tensor {name!r}: sparse tensors are not read")
     nodes = [_node(one, opset, i, file.parent) for i, one in enumerate(graph.node)]
     lacking = [f"{n.name} ({n.kind})" for n in nodes if n.kind not in READERS]
     if lacking:
@@ -70,10 +71,9 @@ def _node(proto: Any, opset: int, place: int, folder: Path) -> Node:
     kind = proto.op_type if proto.domain in ("", "ai.onnx") else f"{proto.domain}.{proto.op_type}"
     name = proto.name or f"node {place}"
     settings = {}
-    for attribute in proto.attribute:
+    # A node of an unknown operator is reported with all others; its settings need no reading.
+    for attribute in proto.attribute if kind in READERS else ():
         value = library().helper.get_attribute_value(attribute)
-        if kind not in READERS:  # which is reported with all others
-            break
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
         elif isinstance(value, library().TensorProto):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -81,22 +82,15 @@ def _pow(node, x, y):
 
 @reads("Max", "Min")
 def _extreme(node, *inputs):
+    largest = node.kind == "Max"
     if fixed(*inputs):
-        found = inputs[0]
-        for one in inputs[1:]:
-            found = (np.maximum if node.kind == "Max" else np.minimum)(found, one)
-        return np.asarray(found)
-    found = tensor(inputs[0])
-    for one in inputs[1:]:
-        found = (paddle.maximum if node.kind == "Max" else paddle.minimum)(found, tensor(one))
-    return found
+        return np.asarray(reduce(np.maximum if largest else np.minimum, inputs))
+    return reduce(paddle.maximum if largest else paddle.minimum, map(tensor, inputs))
 
 
 @reads("Sum", "Mean")
 def _sum(node, *inputs):
-    found = tensor(inputs[0])
-    for one in inputs[1:]:
-        found = found + tensor(one)
+    found = reduce(paddle.add, map(tensor, inputs))
     return found / len(inputs) if node.kind == "Mean" else found
 
 
@@ -136,13 +130,11 @@ def _cast(node, x):
     kind = DTYPES.get(node.get("to"))
     if kind is None:
         raise Cannot(f"dtype number {node.get('to')}")
-    if fixed(x) and kind is not torch.bfloat16:
-        return tensor(x).data.to(kind).numpy() if x.dtype.kind in "biuf" else _unreadable(x)
-    return tensor(x).astype(kind)
-
-
-def _unreadable(x: np.ndarray) -> Any:
-    raise Cannot(f"values of dtype {x.dtype}")
+    if not fixed(x) or kind is torch.bfloat16:
+        return tensor(x).astype(kind)
+    if x.dtype.kind not in "biuf":
+        raise Cannot(f"values of dtype {x.dtype}")
+    return tensor(x).data.to(kind).numpy()
 
 
 @reads("CastLike")

@@ -43,7 +43,7 @@ def _sides(
 ) -> list[int]:
     """Padding before and after each axis."""
     how, n = node.get("auto_pad", "NOTSET"), len(kernel)
-    if how in ("NOTSET", b"NOTSET"):
+    if how == "NOTSET":
         return node.get("pads") or [0] * 2 * n
     if how == "VALID":
         return [0] * 2 * n
@@ -62,9 +62,9 @@ def _conv(node, x, weight, bias=None):
     kernel = weight.shape[2:]
     stride, dilation = node.get("strides") or [1] * n, node.get("dilations") or [1] * n
     pads = _sides(node, x.shape[2:], kernel, stride, dilation)
-    even = pads[:n] if pads[:n] == pads[n:] else [0] * n
-    x = x if pads[:n] == pads[n:] else _constant_pad(x, pads)
-    settings = tuple(stride), tuple(even), tuple(dilation), False, (0,) * n, node.get("group", 1)
+    if pads[:n] != pads[n:]:
+        x, pads = _constant_pad(x, pads), [0] * n
+    settings = tuple(stride), tuple(pads[:n]), tuple(dilation), False, (0,) * n, node.get("group", 1)
     return convolve(x, weight, None if bias is None else tensor(bias), settings)
 
 
@@ -90,22 +90,9 @@ def _conv_transpose(node, x, weight, bias=None):
         first = [t // 2 for t in total] if how == "SAME_UPPER" else [t - t // 2 for t in total]
         pads = first + [t - f for t, f in zip(total, first, strict=True)]
     settings = tuple(stride), (0,) * n, tuple(dilation), True, (0,) * n, node.get("group", 1)
-    found = convolve(x, weight, None if bias is None else tensor(bias), settings)
     ends = [o - p for o, p in zip(more, pads[n:], strict=True)]
-    return (
-        _constant_pad(found, [-p for p in pads[:n]] + ends)
-        if not any(more)
-        else _grown(found, pads, more, bias)
-    )
-
-
-def _grown(found: Tensor, pads: list[int], more: list[int], bias: Any) -> Tensor:
-    """The result of a transposed convolution cut by its pads, with rows of the bias alone at the end."""
-    n = len(more)
-    zero = found if bias is None else found - tensor(bias).reshape([1, -1] + [1] * n)
-    ends = [o - p for o, p in zip(more, pads[n:], strict=True)]
-    cut = _constant_pad(zero, [-p for p in pads[:n]] + ends)
-    return cut if bias is None else cut + tensor(bias).reshape([1, -1] + [1] * n)
+    found = _constant_pad(convolve(x, weight, None, settings), [-p for p in pads[:n]] + ends)
+    return found if bias is None else found + _per_channel(bias, x.ndim)
 
 
 def _windows(node: Any, x: Tensor) -> tuple[list[int], list[int], list[int], list[int]]:
@@ -169,7 +156,7 @@ def _average_pool(node, x):
     kernel, stride, dilation, pads = _windows(node, x)
     n = len(kernel)
     given = node.get("pads") or [0] * 2 * n
-    counted = paddle.ones_like(x)
+    counted = paddle.ones([1, 1, *x.shape[2:]], x.dtype)
     if node.get("count_include_pad"):  # what ceil_mode adds is never counted
         given = given if node.get("auto_pad", "NOTSET") == "NOTSET" else pads
         counted = _constant_pad(counted, given, 1.0)
@@ -270,13 +257,7 @@ def _group_norm(node, x, scale, bias):
 def _lrn(node, x):
     x, size = tensor(x), node.get("size")
     before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
-    square = x * x
-    shape = list(x.shape)
-    parts = []
-    for width in (before, after):
-        shape[1] = width
-        parts.append(paddle.zeros(shape, x.dtype))
-    grown = paddle.concat([parts[0], square, parts[1]], 1)
+    grown = pad_constant(x * x, [0, 0] * (x.ndim - 2) + [before, after], 0.0)
     total = sum(grown[:, i : i + x.shape[1]] for i in range(size))
     return x / (node.get("bias", 1.0) + node.get("alpha", 1e-4) / size * total) ** node.get("beta", 0.75)
 

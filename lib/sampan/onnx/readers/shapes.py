@@ -207,17 +207,10 @@ def _eye_like(node, x):
 def _depth_to_space(node, x):
     x, r = tensor(x), node.get("blocksize")
     n, c, h, w = x.shape
-    if node.get("mode", "DCR") == "CRD":
-        return (
-            x.reshape([n, c // r**2, r, r, h, w])
-            .transpose([0, 1, 4, 2, 5, 3])
-            .reshape([n, c // r**2, h * r, w * r])
-        )
-    return (
-        x.reshape([n, r, r, c // r**2, h, w])
-        .transpose([0, 3, 4, 1, 5, 2])
-        .reshape([n, c // r**2, h * r, w * r])
-    )
+    crd, channels = node.get("mode", "DCR") == "CRD", c // r**2
+    cut = x.reshape([n, channels, r, r, h, w] if crd else [n, r, r, channels, h, w])
+    moved = cut.transpose([0, 1, 4, 2, 5, 3] if crd else [0, 3, 4, 1, 5, 2])
+    return moved.reshape([n, channels, h * r, w * r])
 
 
 @reads("SpaceToDepth")
@@ -233,7 +226,7 @@ def _space_to_depth(node, x):
 
 
 def _positive(index: Any, length: int) -> Tensor:
-    """Places counted from the start; others are an error of the reader of memory."""
+    """Places counted from the start. One outside the axis stays so: the call that reads there refuses it."""
     index = tensor(index).astype("int64")
     return paddle.where(index < 0, index + length, index)
 
