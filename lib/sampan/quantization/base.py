@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import torch
+
 from ..engine.errors import InvalidType
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
@@ -119,6 +121,16 @@ def number_of_bits(bits: Any, name: str) -> int:
 def largest(bits: int) -> int:
     """The largest quantised number of some bits: 127 for 8."""
     return (1 << (bits - 1)) - 1
+
+
+def rounded(x: torch.Tensor) -> torch.Tensor:
+    """Whole numbers, halves away from 0."""
+    return torch.copysign((x.abs() + 0.5).floor(), x)
+
+
+def channel_axis(layer: Layer | None) -> int:
+    """The axis of the output channels of a layer's weight: 1 for a linear layer, else 0."""
+    return int("Linear" in type(layer).__name__)
 
 
 def floats(value: Any) -> Tensor:

@@ -76,8 +76,7 @@ def _convert(model: Layer, path: str, remain_weight: bool) -> None:
             elif not child.converted and getattr(child, "weight_quanter", True) is not None:
                 child._to_integers(remain_weight)
         except InvalidArgument as error:
-            text = str(error).removeprefix("convert: ").removeprefix("from_quanter: ")
-            raise InvalidArgument(f"convert: {path}{name}: {text}") from error
+            raise InvalidArgument(f"convert: {path}{name}: {error.reason}") from error
 
 
 class PTQ(Quantization):

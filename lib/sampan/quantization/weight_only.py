@@ -13,7 +13,8 @@ from ..dtype import as_dtype
 from ..engine.errors import InvalidArgument
 from ..engine.operator import operator, operators
 from ..engine.tensor import Tensor
-from . import int8 as int8  # which declares int8_linear
+from .base import largest, rounded
+from .int8 import LEVELS
 
 __all__ = [
     "apply_per_channel_scale",
@@ -23,7 +24,7 @@ __all__ = [
     "weight_quantize",
 ]
 
-_int8_body = operators["int8_linear"].body
+_int8_body = operators["int8_linear"].body  # which int8.py declares
 _BITS = {"weight_only_int8": 8, "weight_only_int4": 4, "llm.int8": 8}
 
 
@@ -32,7 +33,7 @@ def _most(algo: str, group_size: int) -> int:
         raise InvalidArgument(f"algo: expected one of {sorted(_BITS)}, got {algo!r}")
     if group_size not in (-1, 64, 128):
         raise InvalidArgument(f"group_size: expected -1, 64 or 128, got {group_size!r}")
-    return (1 << (_BITS[algo] - 1)) - 1
+    return largest(_BITS[algo])
 
 
 def _packed4(q: torch.Tensor) -> torch.Tensor:
@@ -54,8 +55,7 @@ def _weight_quantize(x, most, group):
     groups = columns.reshape(columns.shape[0], -1, group)
     scale = groups.abs().amax(2) / most
     safe = torch.where(scale == 0, torch.ones_like(scale), scale)
-    q = groups / safe.unsqueeze(2)
-    q = torch.copysign((q.abs() + 0.5).floor(), q).clamp(-most, most).to(torch.int8)
+    q = rounded(groups / safe.unsqueeze(2)).clamp(-most, most).to(torch.int8)
     return q.reshape(columns.shape).contiguous(), scale.t().contiguous()
 
 
@@ -129,13 +129,13 @@ def llm_int8_linear(
         raise InvalidArgument("weight_scale: expected scales, got None")
     rows = x.data.reshape(-1, x.shape[-1]).float()
     large = rows.abs().amax(0) > threshold if rows.shape[0] else torch.zeros(rows.shape[1], dtype=torch.bool)
-    scale = weight_scale.data.float() * 127
+    scale = weight_scale.data.float() * LEVELS
     small = torch.where(large, torch.zeros_like(rows), rows)
     most = small.abs().amax(1, keepdim=True).clamp_min(1e-30)  # each row has a scale of its own
     one = torch.ones(1)
     made = _int8_body(small / most, weight.data.t(), None, one, scale) * most
     if bool(large.any()):
-        made = made + rows[:, large] @ (weight.data[:, large].t().float() * (scale / 127))
+        made = made + rows[:, large] @ (weight.data[:, large].t().float() * (scale / LEVELS))
     made = made.reshape(*x.shape[:-1], weight.shape[0]).to(as_dtype(x.dtype))
     return Tensor(made) if bias is None else Tensor(made) + bias
 

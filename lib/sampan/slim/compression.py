@@ -72,13 +72,15 @@ def compress(
         raise InvalidArgument("evaluate: expected a function of the network that returns its score, got None")
     first = copy.deepcopy(model)
     first.eval()
+    limit = 0 if budget == "int8" else _bytes_of(budget, file_bytes(first))
+    baseline = float(evaluate(first))
     if budget == "int8":
-        small, notes = _int8(first, data, evaluate, tolerance, slower)
+        small, notes = _int8(first, data, evaluate, baseline, tolerance, slower)
     else:
-        small, notes = _fewer_filters(first, data[0], _bytes_of(budget, file_bytes(first)), tune)
-    seconds = latencies([first, small], data[0])
-    networks = zip(("before", str(budget)), (first, small), seconds, strict=True)
-    rows = [Row(name, file_bytes(one), time, float(evaluate(one))) for name, one, time in networks]
+        small, notes = _fewer_filters(first, data[0], limit, tune)
+    seconds, scores = latencies([first, small], data[0]), (baseline, float(evaluate(small)))
+    networks = zip(("before", str(budget)), (first, small), seconds, scores, strict=True)
+    rows = [Row(name, file_bytes(one), time, score) for name, one, time, score in networks]
     return Compressed(small, rows, notes)
 
 
@@ -119,12 +121,17 @@ def _weighs(layer: Layer) -> bool:
 
 
 def _int8(
-    first: Layer, data: Sequence[Any], evaluate: Evaluate, tolerance: float, slower: float
+    first: Layer,
+    data: Sequence[Any],
+    evaluate: Evaluate,
+    baseline: float,
+    tolerance: float,
+    slower: float,
 ) -> tuple[Layer, list[str]]:
     names = [name for name, layer in first.named_sublayers() if _weighs(layer)]
     if not names:
         raise InvalidArgument("model: expected a network with Linear or Conv2D layers, got none")
-    baseline, notes = float(evaluate(first)), list[str]()
+    notes = list[str]()
     whole, given = _converted(first, names, data)
     layers, quantised = dict(first.named_sublayers()), dict(whole.named_sublayers())
     costs: dict[str, float] = {}

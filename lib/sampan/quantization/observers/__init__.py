@@ -15,7 +15,7 @@ import torch
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
 from ...nn.layer import Layer
-from ..base import BaseObserver, QuanterFactory, largest, number_of_bits
+from ..base import BaseObserver, QuanterFactory, channel_axis, largest, number_of_bits
 
 __all__ = [
     "AVGObserver",
@@ -110,8 +110,7 @@ class AbsMaxChannelWiseWeightObserverLayer(AbsmaxObserverLayer):
 
     def __init__(self, layer: Layer | None, quant_bits: int = 8, quant_axis: int | None = None) -> None:
         super().__init__(layer, quant_bits)
-        linear = "Linear" in type(layer).__name__
-        self._axis = quant_axis if quant_axis is not None else int(linear)
+        self._axis = channel_axis(layer) if quant_axis is None else quant_axis
 
     def _observe(self, data: torch.Tensor) -> None:
         if not -1 < self._axis < data.ndim:

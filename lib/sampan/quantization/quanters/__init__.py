@@ -14,7 +14,7 @@ from ...engine.backward import no_grad
 from ...engine.operator import operator
 from ...engine.tensor import Tensor
 from ...nn.layer import Layer
-from ..base import BaseQuanter, QuanterFactory, largest, number_of_bits
+from ..base import BaseQuanter, QuanterFactory, channel_axis, largest, number_of_bits, rounded
 
 __all__ = ["FakeQuanterChannelWiseAbsMaxObserver", "FakeQuanterWithAbsMaxObserver"]
 
@@ -27,7 +27,7 @@ def fake_quantize(x, scale, levels):
     """
     safe = torch.where(scale == 0, torch.full_like(scale, 1e-30), scale)
     steps = torch.minimum(torch.maximum(x, -safe), safe) / safe * levels
-    return torch.copysign((steps.abs() + 0.5).floor(), steps) * safe / levels
+    return rounded(steps) * safe / levels
 
 
 class FakeQuanterWithAbsMaxObserverLayer(BaseQuanter):
@@ -80,10 +80,7 @@ class FakeQuanterChannelWiseAbsMaxObserverLayer(BaseQuanter):
         self, layer: Layer | None, bit_length: int = 8, dtype: str = "float32", name: str | None = None
     ) -> None:
         super().__init__()
-        self._axis, self._bit_length = (
-            int("Linear" in type(layer).__name__),
-            number_of_bits(bit_length, "bit_length"),
-        )
+        self._axis, self._bit_length = channel_axis(layer), number_of_bits(bit_length, "bit_length")
         self._scale: Any = None
 
     def forward(self, input: Any) -> Tensor:
