@@ -14,8 +14,8 @@ def test_lengths_that_follow_the_input_are_none_and_constants_have_their_content
     def computed(x):
         return x.reshape([x.shape[0] * 2, 2]).astype("int64") + paddle.arange(2)
 
-    _, loaded, tensors, constants, _ = recorded(Function(computed), [InputSpec([None, 4])])
-    known, fresh = facts(loaded, tensors, constants)
+    _, loaded, outside = recorded(Function(computed), [InputSpec([None, 4])])
+    known, fresh = facts(loaded, outside)
     assert known[Ref("x", 0)].shape == (None, 4) and known[Ref("x", 0)].buffer is None
     assert known[loaded.program.result].shape == (None, 2)
     assert known[loaded.program.result].dtype is torch.int64

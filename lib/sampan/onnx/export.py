@@ -74,17 +74,18 @@ def export(
         raise InvalidArgument(f"export: path: expected the beginning of a file's name, got {str(path)!r}")
     target = target if target.suffix == ".onnx" else target.with_name(f"{target.name}.onnx")
     with evaluating(layer), no_grad():
-        call, loaded, tensors, constants, names = recorded(layer, input_spec)
+        call, loaded, outside = recorded(layer, input_spec)
         if loaded.branched:
             guard = loaded.program.guards[0]
             raise InvalidArgument(
                 f"export: {guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed, "
                 "which has no form in ONNX; write it with paddle.where"
             )
-        known, fresh = facts(loaded, tensors, constants)
-        outside = {Ref("p", i): (name, b) for i, (name, b) in enumerate(zip(names, tensors, strict=True))}
-        outside |= {Ref("k", i): (f"constant_k{i}", b) for i, b in enumerate(constants)}
-        model = built(loaded, known, outside, max(opset_version, LOWEST))
+        known, fresh = facts(loaded, outside)
+        names = zip(_names(layer, outside), outside.tensors, strict=True)
+        held = {Ref("p", i): (name, t.data) for i, (name, t) in enumerate(names)}
+        held |= {Ref("k", i): (f"constant_k{i}", b) for i, b in enumerate(outside.buffers)}
+        model = built(loaded, known, held, max(opset_version, LOWEST))
         wanted = [t.data for t in flat(call(fresh))]
     content = model.SerializeToString()
     try:
@@ -96,10 +97,8 @@ def export(
         file.write(content)
 
 
-def recorded(
-    layer: Any, input_spec: Any
-) -> tuple[Callable[[Sequence[Tensor]], Any], Whole, list[torch.Tensor], list[torch.Tensor], list[str]]:
-    """A layer as a function of its Tensors, its Program for all sizes, the buffers of p and k, names of p."""
+def recorded(layer: Any, input_spec: Any) -> tuple[Callable[[Sequence[Tensor]], Any], Whole, Outside]:
+    """A layer as a function of its Tensors, its Program for all sizes, and what that reads from outside."""
     function = layer.forward if isinstance(layer, Layer) else layer
     if isinstance(layer, TranslatedLayer):
         runner: _Runner = vars(layer)["forward"]
@@ -114,7 +113,7 @@ def recorded(
         outside = Outside(by_content=True)
         loaded = recorded_whole(function, input_spec if input_spec is not None else known, outside)
         call = functools.partial(called, function, loaded.takes)
-    return call, loaded, [t.data for t in outside.tensors], outside.buffers, _names(layer, outside)
+    return call, loaded, outside
 
 
 # --- writing ---

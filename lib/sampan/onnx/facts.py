@@ -14,6 +14,7 @@ from ..engine.backward import no_grad
 from ..engine.tensor import Tensor
 from ..jit.evaluation import run
 from ..jit.program import Call, Program, Ref, mapped, refs
+from ..jit.record import Outside
 from ..jit.symbolic import Axis, Length, Sizes
 from ..jit.whole import Whole, samples
 
@@ -35,20 +36,15 @@ class Fact:
         return len(self.shape)
 
 
-def facts(
-    loaded: Whole, tensors: Sequence[torch.Tensor], constants: Sequence[torch.Tensor]
-) -> tuple[dict[Ref, Fact], list[Tensor]]:
-    """The Fact of each value, and fresh inputs of a size that neither run had.
-
-    tensors, constants: the buffers from outside, those of Refs p and k.
-    """
+def facts(loaded: Whole, outside: Outside) -> tuple[dict[Ref, Fact], list[Tensor]]:
+    """The Fact of each value, and fresh inputs of a size that neither run had."""
     axes = [Axis(i, axis) for i, spec in enumerate(loaded.specs) for axis in spec.unknown]
     failure: Exception | None = None
     for lengths in _RUNS if any(axis.axis for axis in axes) else _RUNS[:1]:
         sizes: list[Sizes] = [{a: other if a.axis else batch for a in axes} for batch, other in lengths]
         try:
             first, second = (
-                values_of(loaded.program, samples(loaded.specs, size, seed), tensors, constants)
+                values_of(loaded.program, samples(loaded.specs, size, seed), outside)
                 for seed, size in enumerate(sizes[:2])
             )
             return _joined(loaded.program, first, second), samples(loaded.specs, sizes[2], 2)
@@ -58,16 +54,12 @@ def facts(
     raise failure
 
 
-def values_of(
-    program: Program,
-    inputs: Sequence[Tensor],
-    tensors: Sequence[torch.Tensor],
-    constants: Sequence[torch.Tensor],
-) -> dict[Ref, torch.Tensor]:
+def values_of(program: Program, inputs: Sequence[Tensor], outside: Outside) -> dict[Ref, torch.Tensor]:
     """Every value of a Program for these inputs."""
     given = [t.data for t in inputs]
-    values = {Ref("x", i): b for i, b in enumerate(given)} | {Ref("p", i): b for i, b in enumerate(tensors)}
-    values |= {Ref("k", i): b for i, b in enumerate(constants)}
+    values = {Ref("x", i): b for i, b in enumerate(given)}
+    values |= {Ref("p", i): t.data for i, t in enumerate(outside.tensors)}
+    values |= {Ref("k", i): b for i, b in enumerate(outside.buffers)}
     with no_grad():
         made = run(values, program.calls, given)
     return {ref: value for ref, value in made.items() if isinstance(value, torch.Tensor) and ref.kind != "s"}

@@ -111,16 +111,16 @@ class QuantConfig:
                 near = difflib.get_close_matches(name, names, 3, 0.0)
                 raise InvalidArgument(f"no layer has the name {name!r}; near it: {', '.join(near)}")
         self._layer2config = {}
-        self._walk(model, self._global_config)
+        self._walk(model)
 
-    def _walk(self, model: Layer, around: SingleLayerConfig | None) -> None:
-        around = self._layer2config.get(model, around)
+    def _walk(self, model: Layer) -> None:
+        around = self._layer2config.get(model, self._global_config)
         for child in model.children():
             found = self._type2config.get(type(child), around)
             found = self._prefix2config.get(child.full_name(), found)
             if found is not None:
                 self._layer2config[child] = found
-            self._walk(child, self._global_config)
+            self._walk(child)
 
     def _is_quantifiable(self, layer: Layer) -> bool:
         return layer in self._layer2config
