@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,10 +17,9 @@ from ..jit import load
 from ..jit.code import read_by
 from ..jit.program import Call, Program, Ref, mapped, refs
 from ..jit.record import Outside
-from ..jit.saving import _content, _names, _write
+from ..jit.saving import _names, drafted
 from ..jit.whole import Whole
 from ..nn.parameter import Parameter
-from ..serialization import replacing
 from .config import Config, base_of
 from .kinds import PlaceType, PrecisionType
 
@@ -71,16 +68,9 @@ def convert_to_mixed_precision(
         data = data.to(_HALVES[mixed_precision]) if Ref("p", i) in chosen else data
         made = Parameter(data, not tensor.stop_gradient) if isinstance(tensor, Parameter) else Tensor(data)
         outside.tensors.append(made)
-    target = Path(base_of(os.fspath(mixed_model_file)))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    program = _widened(loaded.program, sorted(chosen))
-    content = _content({"forward": loaded._replace(program=program)}, names, outside)
-    with tempfile.TemporaryDirectory(prefix=".sampan-", dir=target.parent) as folder:
-        draft = Path(folder) / "program"
-        _write(draft, content, names, outside)
-        for suffix in (".safetensors", ".json"):  # the one that names the other comes last
-            with replacing(f"{target}{suffix}") as file:
-                file.write(draft.with_suffix(suffix).read_bytes())
+    whole = loaded._replace(program=_widened(loaded.program, sorted(chosen)))
+    with drafted(base_of(os.fspath(mixed_model_file)), {"forward": whole}, names, outside):
+        pass  # nothing more has to hold
 
 
 def _chosen(program: Program, tensors: list[Tensor], black: set[str], white: set[str] | None) -> set[Ref]:

@@ -41,6 +41,7 @@ class PruningPlan:
         self.pruned_flops = 0.0
         self._before: list[tuple[Tensor, torch.Tensor]] = []
         self._settings: list[tuple[Layer, dict[str, Any]]] = []
+        self._channels: Channels | None = None  # of the network before
 
     def restore(self, model: Layer | None = None, opt: Any = None) -> None:
         """Put the parameters and the layers' sizes back. The arguments are PaddleSlim's, not needed."""
@@ -64,10 +65,11 @@ class FilterPruner:
         self.model, self.inputs = model, inputs_of(inputs)
         self.plan: PruningPlan | None = None
         self._sensitivities: Sensitivities = {}
-        self._look()
+        self._use(Channels.of(self.model, self.inputs))
 
-    def _look(self) -> None:
-        self.channels = Channels.of(self.model, self.inputs)
+    def _use(self, channels: Channels) -> None:
+        """Take the channels that the network has now."""
+        self.channels = channels
         self._members = self.channels.members()
         self._axes = {place[0]: place[1] for place in self.channels.made}
         numbers = {id(t): i for i, t in enumerate(self.channels.outside.tensors)}
@@ -176,18 +178,19 @@ class FilterPruner:
             if any(id(p) in changed for p in (*layer.parameters(False), *vars(layer).values())):
                 _resize(layer, plan)
         try:
-            self._look()
+            plan._channels, after = self.channels, Channels.of(self.model, self.inputs)
         except Exception as error:
             plan.restore()
-            self._look()
             raise InvalidArgument(f"the pruned network does not run, it is as it was: {error}") from error
+        self._use(after)
 
     def restore(self) -> None:
         """Undo the last pruning."""
         if self.plan is not None:
             self.plan.restore()
+            if self.plan._channels is not None:
+                self._use(self.plan._channels)
             self.plan = None
-            self._look()
 
     # --- how much each weight can lose ---
 
@@ -206,15 +209,13 @@ class FilterPruner:
         if eval_func is None:
             return self._sensitivities
         skipped = {self._named(name) for name in skip_vars}
-        names = (
-            [self._named(name) for name in target_vars] if target_vars is not None else list(self.prunable)
-        )
+        names = [self._named(name) for name in (self.prunable if target_vars is None else target_vars)]
         baseline = float(eval_func())
         if not baseline > 0:
             raise InvalidArgument(f"eval_func: expected a score above 0 of the whole network, got {baseline}")
-        for name in names:
-            known = self._sensitivities.setdefault(name, {}) if name not in skipped else {}
-            for ratio in ratios if name not in skipped else ():
+        for name in (name for name in names if name not in skipped):
+            known = self._sensitivities.setdefault(name, {})
+            for ratio in ratios:
                 if ratio not in known:
                     self.prune_vars({name: ratio})
                     known[ratio] = (baseline - float(eval_func())) / baseline
@@ -310,15 +311,12 @@ def get_ratios_by_loss(sensitivities: Mapping[str, Mapping[float, float]], loss:
     ratios: dict[str, float] = {}
     for name, losses in sensitivities.items():
         points = sorted((float(ratio), cost) for ratio, cost in losses.items())
-        ratios[name] = 0.0
-        for place in range(len(points) - 1, -1, -1):
-            ratio, cost = points[place]
-            if cost <= loss:
-                above = points[place + 1] if place + 1 < len(points) else None
-                ratios[name] = ratio
-                if above is not None:
-                    ratios[name] += (loss - cost) * (above[0] - ratio) / (above[1] - cost)
-                break
+        place = max((i for i, (_, cost) in enumerate(points) if cost <= loss), default=-1)
+        ratio, cost = points[place] if place >= 0 else (0.0, 0.0)
+        if 0 <= place < len(points) - 1:
+            next_ratio, next_cost = points[place + 1]
+            ratio += (loss - cost) * (next_ratio - ratio) / (next_cost - cost)
+        ratios[name] = ratio
     return ratios
 
 
