@@ -23,8 +23,15 @@ class Function(paddle.nn.Layer):
         return self.function(*inputs)
 
 
-def agrees(folder: Path, layer: Any, spec: Sequence[Any], *inputs: paddle.Tensor, opset: int = 17) -> Any:
-    """The model of the file. Its answers for the inputs must be the layer's."""
+def agrees(
+    folder: Path,
+    layer: Any,
+    spec: Sequence[Any],
+    *inputs: paddle.Tensor,
+    opset: int = 17,
+    atol: float = 1e-5,
+) -> Any:
+    """The model of the file. Its answers for the inputs must be the layer's, but for `atol`."""
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     paddle.onnx.export(layer, str(folder / "model"), list(spec), opset_version=opset)
@@ -37,7 +44,7 @@ def agrees(folder: Path, layer: Any, spec: Sequence[Any], *inputs: paddle.Tensor
     assert len(found) == len(wanted)
     for answer, one in zip(found, wanted, strict=True):
         assert answer.dtype == one.numpy().dtype and answer.shape == one.numpy().shape
-        np.testing.assert_allclose(answer, one.numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(answer, one.numpy(), rtol=1e-4, atol=atol)
     return onnx.load(file)
 
 

@@ -58,6 +58,32 @@ def test_convolution(monkeypatch: Any, groups: int, padding: Any, stride: Any) -
     torch.testing.assert_close(public.double(), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("activation", ["", "relu"])
+@pytest.mark.parametrize("last", [False, True], ids=["channels first", "channels last"])
+def test_integers_from_one_to_the_next(monkeypatch: Any, activation: str, last: bool) -> None:
+    generator = torch.Generator().manual_seed(2)
+    x = torch.randn(2, 4, 9, 8, generator=generator)
+    x = x.to(memory_format=torch.channels_last) if last else x
+    weight = torch.randint(-127, 128, (8, 4, 3, 3), dtype=torch.int8, generator=generator)
+    scales, scale = torch.rand(8, generator=generator) / 9, torch.tensor(1.5)
+    args = (x, weight, None, torch.tensor(2.0), scales, (1, 1), (1, 1, 1, 1), (1, 1), 1)
+    for q in both(monkeypatch, CONV, *args, activation, scale):
+        floats = CONV(*args)
+        floats = floats.relu() if activation else floats
+        off = (q.double() - 128) * 1.5 / 127 - fake(floats, 1.5)
+        assert (
+            q.dtype is torch.uint8 and int((off.abs() > 1e-6).sum()) <= 1
+        )  # beside a half, a sum's last bit decides
+    again = torch.randint(-127, 128, (2, 8, 1, 1), dtype=torch.int8, generator=generator)
+    rest = (again, None, scale, torch.ones(1), (1, 1), (0,) * 4, (1, 1), 1)
+    for found in both(monkeypatch, CONV, q, *rest):
+        torch.testing.assert_close(found, CONV((q.float() - 128) * 1.5 / 127, *rest), check_stride=False)
+    with pytest.raises(ValueError, match="expected float32 and int8"):
+        CONV(q, again, None, None, *rest[3:])  # integers of no known scale
+    with pytest.raises(ValueError, match="activation: expected '' or 'relu', got 'tanh'"):
+        LINEAR(torch.ones(1, 2), torch.ones(2, 3, dtype=torch.int8), None, None, torch.ones(1), "tanh")
+
+
 def test_without_a_scale_the_largest_magnitude_is_it() -> None:
     x, weight = torch.tensor([[0.5, -4.0]]), torch.eye(2, dtype=torch.int8) * 127
     found = LINEAR(x, weight, None, None, torch.ones(1))

@@ -7,6 +7,9 @@ the integer sums in float64. The second runs where the first is missing or the b
 Numbers x become round(x / scale * 127), halves to even, limited to -128..127. A scale is the magnitude that
 127 stands for. oneDNN is given them + 128 as unsigned numbers: its kernels for signed ones are thousands of
 times slower.
+
+A pass of jit (`fuse_int8`) joins what follows: an activation, and the rounding for the next operator, so that
+values stay in 8 bits between layers.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from ..kernels.cpu_quantization import ZERO, to_unsigned
 __all__ = ["int8_conv2d", "int8_linear", "onednn"]
 
 LEVELS = 127
-_SMALL = 1e-30  # in place of a scale of 0: all numbers become 0
+SMALL = 1e-30  # in place of a scale of 0: all numbers become 0
 
 
 def onednn(buffer: torch.Tensor) -> bool:
@@ -55,7 +58,7 @@ def _step(x: torch.Tensor, scale: torch.Tensor | None) -> float:
         most = float(x.abs().amax()) if x.numel() else 0.0
     else:
         most = float(scale)
-    return max(most, _SMALL) / LEVELS
+    return max(most, SMALL) / LEVELS
 
 
 def _steps(weight_scale: torch.Tensor, channels: int) -> torch.Tensor:
@@ -63,66 +66,89 @@ def _steps(weight_scale: torch.Tensor, channels: int) -> torch.Tensor:
 
 
 def _unsigned(x: torch.Tensor, step: float) -> torch.Tensor:
+    """The integers + 128, in the memory order of x."""
     if not x.is_cpu:
         return ((x / step).round().clamp(-128, 127) + ZERO).to(torch.uint8)
-    return torch.from_numpy(to_unsigned(x.detach().contiguous().numpy(), step))
+    last = x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    plain = x.detach().permute(0, 2, 3, 1) if last else x.detach()
+    q = torch.from_numpy(to_unsigned(plain.contiguous().numpy(), step))
+    return q.permute(0, 3, 1, 2) if last else q
 
 
-def _checked(x: torch.Tensor, weight: torch.Tensor, axis: int, channels: int) -> None:
-    if x.dtype is not torch.float32 or weight.dtype is not torch.int8:
+def _checked(x: torch.Tensor, weight: torch.Tensor, axis: int, channels: int, scale: Any) -> None:
+    kinds = (torch.float32,) if scale is None else (torch.float32, torch.uint8)
+    if x.dtype not in kinds or weight.dtype is not torch.int8:
         raise InvalidArgument(f"x, weight: expected float32 and int8, got {x.dtype} and {weight.dtype}")
     if x.ndim <= axis % max(x.ndim, 1) or x.shape[axis] != channels:
         raise InvalidArgument(f"x: expected {channels} channels on axis {axis}, got shape {[*x.shape]}")
 
 
+def _after(made: torch.Tensor, activation: str, out_scale: torch.Tensor | None) -> torch.Tensor:
+    """The end of the public bodies: the activation, and the integers for the next operator."""
+    made = made.relu() if activation == "relu" else made
+    return made if out_scale is None else _unsigned(made, _step(made, out_scale))
+
+
+def _wanted(activation: str, out_scale: torch.Tensor | None) -> tuple[tuple[Any, ...], str]:
+    """For oneDNN: scale, zero point and dtype of the result; the activation."""
+    if activation not in ("", "relu"):
+        raise InvalidArgument(f"activation: expected '' or 'relu', got {activation!r}")
+    result = (
+        (1.0, 0, torch.float32) if out_scale is None else (_step(out_scale, out_scale), ZERO, torch.uint8)
+    )
+    return result, activation or "none"
+
+
 @operator()
-def int8_linear(x, weight, bias, scale, weight_scale):
+def int8_linear(x, weight, bias, scale, weight_scale, activation="", out_scale=None):
     """x W + b in int8: float32 [..., in] to [..., out].
 
     weight: int8 [in, out]. bias: [out] or None. scale: of x, [] or [1]; None: its largest magnitude.
-    weight_scale: [out] or [1]. A NaN in x becomes some number.
+    weight_scale: [out] or [1]. A NaN in x becomes some number. activation: "" or "relu". out_scale: the
+    result is uint8, its integers of this scale + 128; x may be such a result of the scale `scale`.
     """
-    _checked(x, weight, -1, weight.shape[0])
+    _checked(x, weight, -1, weight.shape[0], scale)
+    result, then = _wanted(activation, out_scale)
     rows, step, steps = x.reshape(-1, x.shape[-1]), _step(x, scale), _steps(weight_scale, weight.shape[1])
-    q = _unsigned(rows, step)
+    q = rows if x.dtype is torch.uint8 else _unsigned(rows, step)
     if not onednn(x) or not rows.shape[0]:
         sums = (q.double() - ZERO) @ weight.double()
         made = (sums * (steps.double() * step)).float()
-        return (made if bias is None else made + bias).reshape(*x.shape[:-1], weight.shape[1])
+        made = (made if bias is None else made + bias).reshape(*x.shape[:-1], weight.shape[1])
+        return _after(made, activation, out_scale)
     ops = torch.ops.onednn
     packed = _packed.get(weight, None, lambda: ops.qlinear_prepack(weight.t().contiguous(), None))
     zeros = torch.zeros(weight.shape[1], dtype=torch.int32)
-    made = ops.qlinear_pointwise(
-        q, step, ZERO, packed, steps, zeros, bias, 1.0, 0, torch.float32, "none", [], ""
-    )
+    made = ops.qlinear_pointwise(q, step, ZERO, packed, steps, zeros, bias, *result, then, [], "")
     return made.reshape(*x.shape[:-1], weight.shape[1])
 
 
 @operator()
-def int8_conv2d(x, weight, bias, scale, weight_scale, stride, padding, dilation, groups):
+def int8_conv2d(
+    x, weight, bias, scale, weight_scale, stride, padding, dilation, groups, activation="", out_scale=None
+):
     """A 2-D convolution in int8: float32 [batch, in, H, W] to [batch, out, H', W'].
 
     weight: int8 [out, in / groups, kh, kw]. stride, dilation: two ints; padding: four, before
     and after H, then W.
-    bias, scale, weight_scale: as for `int8_linear`.
+    bias, scale, weight_scale, activation, out_scale: as for `int8_linear`.
     """
-    _checked(x, weight, 1, weight.shape[1] * groups)
+    _checked(x, weight, 1, weight.shape[1] * groups, scale)
+    result, then = _wanted(activation, out_scale)
     step, steps = _step(x, scale), _steps(weight_scale, weight.shape[0])
     top, bottom, left, right = padding
-    q = _unsigned(x, step)
+    q = x if x.dtype is torch.uint8 else _unsigned(x, step)
     if top != bottom or left != right:
         q = torch.nn.functional.pad(q, (left, right, top, bottom), value=ZERO)
         top = left = 0
     if not onednn(x) or not x.shape[0]:
         sums = torch.conv2d(q.double() - ZERO, weight.double(), None, stride, (top, left), dilation, groups)
         made = (sums * (steps.double() * step).view(-1, 1, 1)).float()
-        return made if bias is None else made + bias.view(-1, 1, 1)
+        return _after(made if bias is None else made + bias.view(-1, 1, 1), activation, out_scale)
     settings = list(stride), [top, left], list(dilation), groups
     ops = torch.ops.onednn
     packed = _packed.get(
         weight, (step, settings), lambda: ops.qconv_prepack(weight, steps, step, ZERO, *settings, None)
     )
     zeros = torch.zeros(weight.shape[0], dtype=torch.int32)
-    return ops.qconv_pointwise(
-        q, step, ZERO, packed, steps, zeros, bias, *settings, 1.0, 0, torch.float32, "none", [], ""
-    )
+    return ops.qconv_pointwise(q, step, ZERO, packed, steps, zeros, bias, *settings, *result, then, [], "")

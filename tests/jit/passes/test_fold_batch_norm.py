@@ -5,6 +5,8 @@ import torch
 
 import sampan as paddle
 from sampan import nn
+from sampan.quantization import PTQ, QuantConfig
+from sampan.quantization.observers import AbsMaxChannelWiseWeightObserver, AbsmaxObserver
 
 from .beside import passed, rewriting_of
 
@@ -41,3 +43,17 @@ def test_a_result_that_is_read_twice_or_transposed_stays() -> None:
     net = nn.Sequential(nn.Conv2DTranspose(3, 3, 2), nn.BatchNorm2D(3))
     rewriting = rewriting_of(net, [None, 3, 8, 8])
     assert "normalize_batch" in passed(rewriting, "fold_batch_norm", torch.randn(2, 3, 8, 8))
+
+
+def test_a_convolution_in_int8_takes_it_exactly() -> None:
+    net = nn.Sequential(nn.Conv2D(3, 6, 3), nn.BatchNorm2D(6))
+    net[1].weight.set_value(paddle.to_tensor([1.0, -2.0, 0.5, 0.0, -0.1, 3.0]))
+    config = QuantConfig(activation=None, weight=None)
+    weight = AbsMaxChannelWiseWeightObserver()
+    config.add_type_config([nn.Conv2D], activation=AbsmaxObserver(), weight=weight)
+    x = paddle.randn([2, 3, 8, 8])
+    with_statistics(net).eval()
+    observed = PTQ(config).quantize(net)
+    observed(x)
+    rewriting = rewriting_of(PTQ(config).convert(observed), [None, 3, 8, 8])
+    assert passed(rewriting, "fold_batch_norm", x.data, exact=False) == ["int8_conv2d"]

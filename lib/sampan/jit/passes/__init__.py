@@ -16,6 +16,7 @@ from .drop_copies import drop_copies
 from .fold_batch_norm import fold_batch_norm
 from .fold_constants import fold_constants
 from .fuse_activation import fuse_activation
+from .fuse_int8 import fuse_int8
 from .fuse_linear import fuse_linear
 from .rewriting import Rewriting, drop_dead
 
@@ -28,6 +29,7 @@ PASSES = {
     "fold_batch_norm": fold_batch_norm,
     "fuse_linear": fuse_linear,
     "fuse_activation": fuse_activation,
+    "fuse_int8": fuse_int8,
 }
 
 

@@ -4,6 +4,7 @@ from . import activations as activations
 from . import arithmetic as arithmetic
 from . import functions as functions
 from . import indexing as indexing
+from . import int8 as int8
 from . import layers as layers
 from . import reductions as reductions
 from . import shapes as shapes
