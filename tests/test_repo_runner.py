@@ -87,34 +87,6 @@ def test_a_crash_of_one_of_several_processes_is_a_failure(tmp_path, capfd):
     assert all("test_crash" in name for name in result.broken)
 
 
-COLLECT = """
-import sys, time, pytest
-now, later = time.time, float(sys.argv[1])
-time.time = lambda: now() + later
-raise SystemExit(pytest.main(["--collect-only", "-q", "--assert=plain", "tests"]))
-"""
-
-
-@pytest.mark.alone
-def test_every_process_collects_the_same_tests():
-    """Whatever the order of sets, the addresses of objects and the time: else two processes cannot share the tests."""
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", COLLECT, later],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed, later in (("1", "0"), ("2", "100000"))
-    ]
-    one, other = (
-        [line for line in process.communicate()[0].splitlines() if "::" in line] for process in started
-    )
-    assert [process.returncode for process in started] == [0, 0] and len(one) > 10_000
-    assert one == other
-
-
 def test_what_two_processes_collect_differently_is_a_failure(tmp_path, capfd):
     source = "import os, pytest\n@pytest.mark.parametrize('n', [os.getpid()])\ndef test_case(n): pass\n"
     result = run(tmp_path, source, "-n", "2", "--dist", "loadfile")

@@ -12,6 +12,7 @@ import json
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -120,6 +121,7 @@ def listed_names(tree: ast.AST) -> int:
     )
 
 
+@cache
 def line_tokens(source: str) -> Counter[int]:
     """Line -> tokens of code that begin on it. A string that is data is one token; a docstring does not count, nor does
     what the formatter adds: the comma after a last entry, and the pieces of one string on several lines."""
