@@ -15,6 +15,7 @@ from ..engine.tensor import Tensor
 from .code import Branch
 from .evaluation import run
 from .kinds import Kind, Saved
+from .liveness import bound, buffers
 from .program import Call, Ref, leaves, mapped, refs
 from .spec import InputSpec
 
@@ -142,24 +143,5 @@ def _memory(kind: Kind, tensors: list[Tensor]) -> tuple[int, int]:
     given = dict(values)
     with set_grad_enabled(False):
         values = run(values, calls, [t.data for t in tensors])
-    made = {ref: b for ref, b in values.items() if ref not in given and isinstance(b, torch.Tensor)}
-    owner: dict[int, Ref] = {b.untyped_storage().data_ptr(): ref for ref, b in given.items()}
-    last = {ref: place for place, call in enumerate(calls) for ref in refs([call.args, call.settings])}
-    last |= dict.fromkeys(outputs, len(calls))
-    sizes: dict[int, int] = {}
-    until: dict[int, int] = {}
-    born: dict[int, int] = {}
-    for place, call in enumerate(calls):
-        for ref in refs(call.result):
-            storage = made[ref].untyped_storage()
-            key = storage.data_ptr()
-            if key in owner:
-                continue  # a view of what is given
-            sizes[key] = storage.nbytes()
-            born.setdefault(key, place)
-            until[key] = max(until.get(key, place), last.get(ref, place))
-    peak = max(
-        (sum(n for key, n in sizes.items() if born[key] <= at <= until[key]) for at in range(len(calls))),
-        default=0,
-    )
-    return peak, sum(sizes.values())
+    made = buffers(calls, outputs, values, given)
+    return bound(made, len(calls)), sum(buffer.bytes for buffer in made)
