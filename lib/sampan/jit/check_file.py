@@ -1,4 +1,8 @@
-"""Run a saved Program in a fresh process: `python -m sampan.jit.check_file program inputs outputs`."""
+"""Run a saved Program in a fresh process: `python -m sampan.jit.check_file program inputs outputs`.
+
+The inputs are named `trial.function.place`, such as "0.forward.1"; so are the outputs. A trial in which a
+loop does not end, or that the function refuses, has none.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ..engine.backward import no_grad
+from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
-from .saving import load
+from . import control_flow
+from .saving import ROUNDS, load
 from .whole import filled_in, flat
 
 
@@ -18,14 +24,23 @@ def main(program: str, inputs: str, outputs: str) -> None:
     """Run each function of a file on the inputs of its name, and write the results."""
     layer, given = load(program), load_file(Path(inputs))
     answers: dict[str, torch.Tensor] = {}
+    control_flow.most_rounds = ROUNDS
+    runners = {name: runner for name, runner in vars(layer).items() if hasattr(runner, "loaded")}
     with no_grad():
-        for name, runner in vars(layer).items():
-            loaded = getattr(runner, "loaded", None)
-            if loaded is None:
-                continue
-            tensors = [Tensor(given[f"{name}.{i}"]) for i in range(len(loaded.specs))]
-            found = flat(runner(**filled_in(loaded.takes, tensors)))
-            answers |= {f"{name}.{i}": t.data.contiguous().clone() for i, t in enumerate(found)}
+        for trial in sorted({name.partition(".")[0] for name in given} | {"0"}):
+            for name, runner in runners.items():
+                key = f"{trial}.{name}"
+                loaded = runner.loaded
+                if trial != "0" and f"{key}.0" not in given:
+                    continue
+                tensors = [Tensor(given[f"{key}.{i}"]) for i in range(len(loaded.specs))]
+                try:
+                    found = flat(runner(**filled_in(loaded.takes, tensors)))
+                except (control_flow.Endless, InvalidArgument):
+                    if not loaded.flows:
+                        raise
+                    continue
+                answers |= {f"{key}.{i}": t.data.contiguous().clone() for i, t in enumerate(found)}
     save_file(answers, Path(outputs))
 
 

@@ -17,6 +17,7 @@ from ..engine.apply import apply, wrap
 from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from .code import Branch, forward_source, read_by
+from .control_flow import Flow, Part
 from .passes import PASSES, Rewriting, optimized
 from .passes.fuse_activation import chosen, convolution_twin
 from .program import Call, Program, Ref, mapped, refs
@@ -190,8 +191,11 @@ def call_on_tape(call: Call, values: dict[Ref, Any], sizes: Lengths) -> None:
         return leaf.at(sizes) if isinstance(leaf, Length) else leaf
 
     settings = mapped(call.settings, buffer)
-    if call.operator is None:
-        result: Any = call.function(*mapped(call.args, buffer), **settings)
+    if isinstance(call.function, Flow):
+        given = mapped(call.args, lambda leaf: values[leaf] if isinstance(leaf, Ref) else leaf)
+        result: Any = call.function.run(_part_on_tape, *given)
+    elif call.operator is None:
+        result = call.function(*mapped(call.args, buffer), **settings)
         result = result if result is None else wrap(result)
         for ref in call.writes:
             tape.written(values[ref].data, True)
@@ -199,6 +203,15 @@ def call_on_tape(call: Call, values: dict[Ref, Any], sizes: Lengths) -> None:
         args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in call.args)
         result = apply(call.operator, args, settings)
     assign(call.result, result, values)
+
+
+def _part_on_tape(part: Part, *given: Tensor) -> list[Tensor]:
+    """The Tensors that a Part of a loop or branch gives."""
+    values: dict[Ref, Any] = {Ref("x", i): tensor for i, tensor in enumerate(given)}
+    sizes = Lengths([tensor.data for tensor in given])
+    for call in part.program.calls:
+        call_on_tape(call, values, sizes)
+    return [values[ref] for ref in part.program.result]
 
 
 def assign(wanted: Any, made: Any, values: dict[Ref, Any]) -> None:

@@ -23,6 +23,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..engine.apply import observed_by
+from ..engine.errors import InvalidArgument
 from ..engine.operator import Operator
 from ..engine.tensor import Tensor
 from ..trace import calling_line
@@ -55,6 +56,16 @@ _SMALL = 4096  # entries: buffers up to this are compared by content
 def recording() -> bool:
     """Whether this thread records a Program."""
     return get_ident() in _recording
+
+
+def recorder_of_flow() -> Recorder | None:
+    """The Recorder of this thread, where it takes loops and branches as calls."""
+    found = _recording.get(get_ident())
+    return found if found is not None and found.takes_flow else None
+
+
+class Refused(InvalidArgument):
+    """A function that no Program stands for, whatever the sizes."""
 
 
 class Outside:
@@ -101,13 +112,25 @@ class Recorder(TorchFunctionMode):
     outcomes: what the first truth values that leave the graph shall be, whatever they are: so a run goes
     where its inputs do not lead.
     refused: why the Program does not stand for the function, and the line; empty where it does.
-    complex: whether there is a complex value.
+    complex: whether there is a complex value. takes_flow: whether a loop or branch is one call, with its
+    Programs in it (control_flow.py). inside: values that exist in such a Program alone.
+    fixes_shapes: whether the variables of a loop must keep their shapes, and both ways of a branch give the
+    same ones.
     """
 
+    fixes_shapes = True
+
     def __init__(
-        self, inputs: list[Tensor], outside: Outside, owners: dict[int, Tensor], outcomes: Sequence[bool] = ()
+        self,
+        inputs: list[Tensor],
+        outside: Outside,
+        owners: dict[int, Tensor],
+        outcomes: Sequence[bool] = (),
+        takes_flow: bool = False,
     ) -> None:
         super().__init__()
+        self.takes_flow, self.inside = takes_flow, set[Ref]()
+        self.depth_of_parts = 0  # of the loop or branch that is being recorded
         self._outcomes = list(outcomes)
         self.program, self.outside, self.owners = Program(), outside, owners
         self.refused: list[str] = []
@@ -185,6 +208,11 @@ class Recorder(TorchFunctionMode):
 
     def _leaves(self, function: Any, name: str, args: Any, settings: Any, result: Any) -> Any:
         """A value leaves the graph: what follows depends on it. What the caller gets for it."""
+        if self.depth_of_parts:
+            raise Refused(
+                f"{calling_line()}: {name.strip('_')}() of a Tensor decides what is computed in a loop or "
+                "branch; write it with paddle.static.nn.cond or while_loop, or with paddle.where"
+            )
         if isinstance(result, bool) and self._outcomes:
             result = self._outcomes.pop(0)
         if settings:
@@ -199,19 +227,56 @@ class Recorder(TorchFunctionMode):
     def refs(self, value: Any, owner: Any = None) -> Any:
         """The same structure with a Ref for each buffer. owner: the Tensor that `value` is the buffer of."""
         if isinstance(owner, Tensor) and isinstance(value, torch.Tensor):
-            return self._refs.get(id(value)) or self.outside.ref(value, owner)
+            return self._own(value) or self.outside.ref(value, owner)
         return mapped(value, self._ref)
+
+    def ref_of(self, tensor: Tensor) -> Ref:
+        """The Ref of a Tensor."""
+        found: Ref = self._ref(tensor)
+        return found
+
+    def _own(self, buffer: torch.Tensor) -> Ref | None:
+        """The Ref of a buffer that is an input or was made here."""
+        found = self._refs.get(id(buffer))
+        if found in self.inside:
+            raise Refused(
+                f"{calling_line()}: a value of a loop or branch is read behind it, from a list or a "
+                "Tensor that it writes to; make it one of the results"
+            )
+        return found
 
     def _ref(self, leaf: Any) -> Any:
         buffer = leaf.data if isinstance(leaf, Tensor) else leaf
         if not isinstance(buffer, torch.Tensor):
             return leaf
         owner = leaf if isinstance(leaf, Tensor) else self.owners.get(id(buffer))
-        return self._refs.get(id(buffer)) or self.outside.ref(buffer, owner)
+        return self._own(buffer) or self.outside.ref(buffer, owner)
 
     def known(self, buffer: torch.Tensor) -> Ref | None:
         """The Ref of a buffer, or None for one that nothing recorded has made or read."""
-        return self._refs.get(id(buffer)) or self.outside.places.get(id(buffer))
+        return self._own(buffer) or self.outside.places.get(id(buffer))
+
+    # --- loops and branches ---
+
+    def apart(self, function: Any, arguments: Sequence[Any] = ()) -> tuple[list[Any], Any]:
+        """What a function calls, in a list of its own, and what it returns."""
+        outer, self.program.steps = self.program.steps, []
+        self.depth_of_parts += 1
+        try:
+            result = function(*arguments)
+            return self.program.steps, result
+        finally:
+            self.depth_of_parts -= 1
+            self.program.steps = outer
+
+    def fresh(self, like: Tensor) -> tuple[Tensor, Ref]:
+        """A new value that begins as a copy of a Tensor."""
+        self._depth += 1  # nothing of this is recorded
+        try:
+            made = Tensor(like.data.clone(), like.stop_gradient)
+        finally:
+            self._depth -= 1
+        return made, self._result(made.data)
 
     def _results(self, value: Any) -> Any:
         return mapped(value, self._result)

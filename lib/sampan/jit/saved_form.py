@@ -17,6 +17,7 @@ from ..dtype import as_dtype, name_of
 from ..engine.errors import InvalidArgument
 from ..engine.operator import Operator, operators
 from .code import read_by
+from .control_flow import FLOWS, Choose, Flow, Part
 from .program import Call, Guard, Program, Ref, refs
 from .symbolic import Axis, Length
 
@@ -155,7 +156,10 @@ def program_to_json(program: Program) -> dict[str, Any]:
             entry = {"truth": encoded(step.args[0]), "outcome": step.outcome}
             steps.append({**entry, "line": step.line})
             continue
-        entry = {"call": name_of_call(step), "args": encoded(list(step.args)), "result": encoded(step.result)}
+        flow = step.function if isinstance(step.function, Flow) else None
+        name = name_of_call(step) if flow is None else flow.name
+        entry = {"call": name, "args": encoded(list(step.args)), "result": encoded(step.result)}
+        entry |= {} if flow is None else {"parts": [program_to_json(part.program) for part in flow.parts]}
         entry |= {"from": room} if (room := _room_of(step.operator)) else {}
         entry |= {"settings": encoded(step.settings)["dict"]} if step.settings else {}
         entry |= {"writes": [encoded(ref) for ref in step.writes]} if step.writes else {}
@@ -175,7 +179,11 @@ def program_from_json(content: dict[str, Any]) -> Program:
             _check_order(steps[-1], made, number)
             continue
         name = entry["call"]
-        operator, function = _operator(name, entry.get("from", "")), FUNCTIONS.get(name)
+        operator, function = None, FUNCTIONS.get(name)
+        if "parts" in entry:
+            function = _flow(entry, number)
+        else:
+            operator = _operator(name, entry.get("from", ""))
         body = function if operator is None else operator.body
         if body is None:
             raise InvalidArgument(f"step {number}: {name!r} is not an operator of this version")
@@ -194,6 +202,29 @@ def program_from_json(content: dict[str, Any]) -> Program:
         _check_order(call, made, number)
         steps.append(call)
     return Program(steps, decoded(content["result"]))
+
+
+def _flow(entry: dict[str, Any], number: int) -> Flow:
+    """The loop or branch of an entry. InvalidArgument where its Parts do not fit to what it is given."""
+    kind, name = FLOWS.get(entry["call"]), entry["call"]
+    if kind is None:
+        raise InvalidArgument(f"step {number}: {name!r} has no parts in this version")
+    first, others = decoded(entry["args"])
+    result, programs = decoded(entry["result"]), [program_from_json(form) for form in entry["parts"]]
+    inputs = len(others) + (0 if kind is Choose else len(first))
+    counts = [len(result), len(result)] if kind is Choose else [1, len(first)]
+    if [len(program.result) for program in programs] != counts or len(result) != counts[1]:
+        raise InvalidArgument(f"step {number}: {name}: its parts do not give {counts} values")
+    for program in programs:
+        given = [(call.args, call.settings) for call in program.calls]
+        strange = [
+            r
+            for r in refs([given, program.result])
+            if r.kind not in "vx" or (r.kind == "x" and r.index >= inputs)
+        ]
+        if strange or program.guards:
+            raise InvalidArgument(f"step {number}: {name}: a part reads {[*strange, *program.guards][0]!r}")
+    return kind(tuple(Part(program, inputs) for program in programs))
 
 
 def _room_of(operator: Operator | None) -> str:

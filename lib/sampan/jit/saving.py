@@ -40,9 +40,11 @@ from .symbolic import Axis
 from .translated import TranslatedLayer
 from .whole import OTHERS, Whole, called, evaluating, flat, recorded, samples
 
-VERSION = 1
+VERSION = 2  # 2 has loops and branches
 _HEAD = "sampan program"
 _TOLERANCE = 1e-5
+_MOST = (1, 3, 7)  # the largest of whole numbers that come alone, in each trial; one trial without loops
+ROUNDS = 10_000  # of a loop of a file that is checked; more are taken for a loop that does not end
 
 
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **configs: Any) -> None:
@@ -217,15 +219,33 @@ def _check_refs(program: Program, inputs: int, tensors: int, buffers: int) -> No
 
 def _check(draft: Path, functions: dict[str, Whole], originals: dict[str, Callable[..., Any]]) -> None:
     """Run the written file in a fresh process. InvalidArgument where it differs from the layer."""
-    given: dict[str, torch.Tensor] = {}
-    wanted: dict[str, Any] = {}
+    trials: dict[str, tuple[str, list[Any]]] = {}  # "0.forward": the name of the function, the inputs
     for name, made in functions.items():
         axes = [Axis(i, a) for i, spec in enumerate(made.specs) for a in spec.unknown]
         sizes = {axis: 4 if axis.axis == 0 else OTHERS[0][2] for axis in axes}
-        tensors = samples(made.specs, sizes, 1)
-        given |= {f"{name}.{i}": t.data.contiguous() for i, t in enumerate(tensors)}
-        if not any(call.random for call in made.program.calls):
-            wanted[name] = flat(called(originals[name], made.takes, tensors))
+        for trial, most in enumerate(_MOST if made.flows else _MOST[:1]):
+            trials[f"{trial}.{name}"] = name, samples(made.specs, sizes, 1 + trial, most)
+    given = {
+        f"{key}.{i}": t.data.contiguous() for key, (_, inputs) in trials.items() for i, t in enumerate(inputs)
+    }
+    answers = _fresh_answers(draft, given)
+    for name, made in functions.items():
+        keys = [key for key, (own, _) in trials.items() if own == name]
+        keys = [key for key in keys if not made.flows or f"{key}.0" in answers]
+        if not keys and any(True for ref in refs(made.program.result)):
+            raise InvalidArgument(
+                f"{made.flows[0].line}: {name}: for random inputs a loop takes more than {ROUNDS} rounds, "
+                "or the layer refuses them; give the loop a largest number of rounds"
+            )
+        if any(call.random for call in made.program.calls):
+            continue
+        for key in keys:
+            for i, result in enumerate(flat(called(originals[name], made.takes, trials[key][1]))):
+                _compare(name, i, result.data, answers[f"{key}.{i}"])
+
+
+def _fresh_answers(draft: Path, given: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What the written file answers in a fresh process."""
     inputs, outputs = draft.with_name("inputs.safetensors"), draft.with_name("outputs.safetensors")
     save_file(given, inputs)
     package = str(Path(__file__).parents[2])
@@ -236,10 +256,8 @@ def _check(draft: Path, functions: dict[str, Whole], originals: dict[str, Callab
     )
     if done.returncode:
         raise InvalidArgument(f"the saved file does not run: {done.stderr.strip().splitlines()[-1]}")
-    answers = load_file(outputs)
-    for name, results in wanted.items():
-        for i, result in enumerate(results):
-            _compare(name, i, result.data, answers[f"{name}.{i}"])
+    found: dict[str, torch.Tensor] = load_file(outputs)
+    return found
 
 
 def _compare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,18 @@ class InputSpec:
         """The axes that may have any length."""
         return [axis for axis, length in enumerate(self.shape) if length == -1]
 
-    def sample(self, lengths: dict[int, int], generator: torch.Generator) -> Tensor:
+    def sample(self, lengths: dict[int, int], generator: torch.Generator, most: int = 1) -> Tensor:
         """A Tensor with random values of this shape and dtype. lengths: those of the axes that may have any.
 
-        Floats are normal, ints 0 or 1 (they may be ids or classes), bools both.
+        Floats are normal, ints 0 or 1 (they may be ids or classes), one int alone 0 to `most`, bools both.
         """
         shape = [lengths.get(axis, length or 0) for axis, length in enumerate(self.shape)]
         kind = as_dtype(self.dtype)
         if kind.is_floating_point or kind.is_complex:
             data = torch.randn(shape, generator=generator).to(kind)
         else:
-            data = torch.randint(0, 2, shape, generator=generator).to(kind)
+            high = 2 if kind is torch.bool or prod(shape) != 1 else most + 1
+            data = torch.randint(0, high, shape, generator=generator).to(kind)
         return Tensor(data)
 
     def __repr__(self) -> str:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import torch
 
 from ..engine.errors import InvalidArgument
-from .program import Call, Leaf, Program, equal
+from .control_flow import Flow, Part, renamed
+from .program import Call, Leaf, Program, Ref, equal, leaves, mapped, refs
 
 
 class Axis(NamedTuple):
@@ -64,6 +65,13 @@ def generalized(programs: Sequence[Program], sizes: Sequence[Sizes], axes: Seque
 
     Raises Frozen with the line of a call that differs in more than lengths.
     """
+    found = _generalized(programs, sizes, axes)
+    return Program(
+        [of_inputs(step) if isinstance(step, Call) else step for step in found.steps], found.result
+    )
+
+
+def _generalized(programs: Sequence[Program], sizes: Sequence[Sizes], axes: Sequence[Axis]) -> Program:
     base, *others = programs
     for other, size in zip(others, sizes[1:], strict=True):
         if len(other.steps) != len(base.steps):
@@ -88,8 +96,54 @@ def generalized(programs: Sequence[Program], sizes: Sequence[Sizes], axes: Seque
         all_args = [(s.args, s.settings) for s in (step, *same)]
         args, settings = _Solver(sizes, axes, step).solve(all_args)
         changed = Call(**{**vars(step), "args": args, "settings": settings})
+        if isinstance(step.function, Flow):
+            runs = zip(*(s.function.parts for s in (step, *same)), strict=True)
+            parts = [Part(_generalized([p.program for p in run], sizes, axes), run[0].inputs) for run in runs]
+            changed = with_inputs(Call(**{**vars(changed), "function": type(step.function)(tuple(parts))}))
         steps.append(changed)
     return Program(steps, base.result)
+
+
+def with_inputs(call: Call) -> Call:
+    """A call of a loop or branch that is given the inputs whose lengths its Parts follow.
+
+    Such an input of the whole Program is the Ref `i0` among the arguments, as the call may be in a Part that
+    has other inputs of its own; Lengths in the Parts follow the Part's own inputs.
+    """
+    flow: Any = call.function
+    wanted: dict[Ref, None] = {}
+    for part in flow.parts:
+        for step in part.program.calls:
+            given = (step.args, step.settings)
+            wanted.update(dict.fromkeys(ref for ref in refs(given) if ref.kind == "i"))
+            lengths = [leaf for leaf in leaves(given) if isinstance(leaf, Length)]
+            wanted.update(dict.fromkeys(Ref("i", axis.input) for length in lengths for axis in length.axes))
+    *first, others = call.args
+    known = flow.parts[0].inputs
+    missing = [ref for ref in wanted if ref not in others]
+    start = known - len(others)
+    names = {ref: Ref("x", start + place) for place, ref in enumerate([*others, *missing])}
+
+    def local(leaf: Any) -> Any:
+        if not isinstance(leaf, Length):
+            return names.get(leaf, leaf) if isinstance(leaf, Ref) and leaf.kind == "i" else leaf
+        own = tuple(Axis(names[Ref("i", axis.input)].index, axis.axis) for axis in leaf.axes)
+        return Length(leaf.numerator, leaf.denominator, own, leaf.plus)
+
+    parts = []
+    for part in flow.parts:
+        calls = [
+            Call(**{**vars(s), "args": mapped(s.args, local), "settings": mapped(s.settings, local)})
+            for s in part.program.calls
+        ]
+        parts.append(Part(Program(list(calls), part.program.result), known + len(missing)))
+    args = (*first, (*others, *missing))
+    return Call(**{**vars(call), "function": type(flow)(tuple(parts)), "args": args})
+
+
+def of_inputs(call: Call) -> Call:
+    """The call of the whole Program, whose inputs are x0, x1, ..."""
+    return renamed(call, {ref: Ref("x", ref.index) for ref in refs(call.args) if ref.kind == "i"})
 
 
 def _alike(one: Any, other: Any) -> bool:

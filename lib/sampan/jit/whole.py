@@ -19,9 +19,11 @@ from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
 from .code import Branch
+from .control_flow import flow_calls
 from .function import ConcreteProgram, StaticFunction, plain_function
-from .program import Program, Ref, leaves, mapped, refs
+from .program import Call, Program, Ref, leaves, mapped, refs
 from .record import Outside, Recorder
+from .record import Refused as Refused
 from .saved_form import encoded
 from .spec import InputSpec
 from .symbolic import Axis, Sizes, generalized
@@ -50,9 +52,10 @@ class Whole(NamedTuple):
         """Whether values of Tensors decide which calls follow."""
         return bool(self.others)
 
-
-class Refused(InvalidArgument):
-    """A function that no Program stands for, whatever the sizes."""
+    @property
+    def flows(self) -> list[Call]:
+        """The calls of loops and branches, also those in others."""
+        return [call for program in (self.program, *self.others) for call in flow_calls(program)]
 
 
 def described_program(function: StaticFunction) -> ConcreteProgram:
@@ -188,10 +191,11 @@ def _sizes(groups: Sequence[list[Axis]], lengths: tuple[int, int, int]) -> list[
     return [run(lambda place: 0), *changed, run(lambda place: 2)]
 
 
-def samples(specs: Sequence[InputSpec], sizes: Sizes, seed: int) -> list[Tensor]:
+def samples(specs: Sequence[InputSpec], sizes: Sizes, seed: int, most: int = 1) -> list[Tensor]:
+    """Random Tensors for the specs. most: of whole numbers that come alone, such as a number of rounds."""
     generator = torch.Generator().manual_seed(seed)
     return [
-        spec.sample({a.axis: n for a, n in sizes.items() if a.input == i}, generator)
+        spec.sample({a.axis: n for a, n in sizes.items() if a.input == i}, generator, most)
         for i, spec in enumerate(specs)
     ]
 
@@ -215,7 +219,9 @@ def _run(
 ) -> Program:
     """One recorded run with random inputs. outcomes: of the first truth values that Python reads."""
     tensors = samples(specs, sizes, 0)
-    recorder = Recorder(tensors, outside, {id(t.data): t for t in _owned(function)}, outcomes)
+    recorder = Recorder(
+        tensors, outside, {id(t.data): t for t in _owned(function)}, outcomes, takes_flow=True
+    )
     with recorder.watching():
         result = called(function, takes, tensors)
     if recorder.refused:

@@ -14,6 +14,9 @@ from typing import Any
 
 from ..dtype import CPUPlace
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
+from ..jit.control_flow import record_choice, record_loop
+from ..jit.program import leaves, mapped
+from ..jit.record import recorder_of_flow
 from ..jit.spec import InputSpec as InputSpec
 from .framework import _modes
 
@@ -86,6 +89,42 @@ def _flow_of_a_graph() -> Any:
     return control_flow
 
 
+def _chosen(pred: Tensor, true_fn: Any, false_fn: Any) -> Any:
+    """Record a branch of a Program that jit records for a file; None where it is no such one."""
+    recorder = recorder_of_flow()
+    if recorder is None or not isinstance(pred, Tensor) or pred.size != 1:
+        return None
+    ways = [
+        fn if fn is None else _function(fn, f"cond: {what}")
+        for fn, what in ((true_fn, "true_fn"), (false_fn, "false_fn"))
+    ]
+    try:
+        return (record_choice(recorder, pred, [way or (lambda: None) for way in ways]),)
+    except InvalidArgument:  # each way becomes a Program of its own, where that is possible
+        if recorder.depth_of_parts:
+            raise
+        return None
+
+
+def _looped(test: Any, body: Any, loop_vars: Sequence[Any]) -> Any:
+    """The values of a loop of a Program that jit records for a file; None where it is no such one."""
+    recorder = recorder_of_flow()
+    if recorder is None or not all(isinstance(leaf, Tensor) for leaf in leaves(list(loop_vars))):
+        return None
+    given = list(leaves(list(loop_vars)))
+
+    def variables(tensors: Sequence[Tensor]) -> Any:
+        order = iter(tensors)
+        return mapped(list(loop_vars), lambda _: next(order))
+
+    def next_ones(*tensors: Tensor) -> list[Any]:
+        found = body(*variables(tensors))
+        return list(leaves(list(found) if isinstance(found, (list, tuple)) else [found]))
+
+    made = record_loop(recorder, lambda *tensors: test(*variables(tensors)), next_ones, given)
+    return None if made is None else variables(made)
+
+
 def _truth(value: Any, what: str) -> bool:
     """Whether the one value of a Tensor is true."""
     if not isinstance(value, Tensor):
@@ -107,6 +146,8 @@ def cond(
     """true_fn() where the one value of `pred` is true, else false_fn(); None for a function that is None."""
     if _built(pred):
         return _flow_of_a_graph().choose(pred, true_fn, false_fn)
+    if (recorded := _chosen(pred, true_fn, false_fn)) is not None:
+        return recorded[0]
     chosen, what = (true_fn, "true_fn") if _truth(pred, "cond: pred") else (false_fn, "false_fn")
     return None if chosen is None else _function(chosen, f"cond: {what}")()
 
@@ -121,10 +162,10 @@ def case(pred_fn_pairs: Sequence[tuple[Tensor, Any]], default: Any = None, name:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise InvalidType(f"case: pred_fn_pairs[{i}]: expected a pair (pred, fn), got {pair!r}")
         _function(pair[1], f"case: pred_fn_pairs[{i}]")
-    if any(_built(pred) for pred, _ in pairs):
+    if recorder_of_flow() is not None or any(_built(pred) for pred, _ in pairs):
         (pred, fn), rest = pairs[0], pairs[1:]
         other = default if not rest else lambda: _flow["case"](rest, default)
-        return _flow_of_a_graph().choose(pred, fn, other or fn)
+        return _flow["cond"](pred, fn, other) if other else fn()
     last = pairs[-1][1] if default is None else _function(default, "case: default")
     found = (fn for i, (pred, fn) in enumerate(pairs) if _truth(pred, f"case: pred_fn_pairs[{i}]"))
     return next(found, last)()
@@ -151,7 +192,7 @@ def switch_case(branch_index: Tensor, branch_fns: Any, default: Any = None, name
             f"{len(branches)} functions"
         )
     last = branches[max(branches)] if default is None else _function(default, "switch_case: default")
-    if _built(branch_index):
+    if _built(branch_index) or recorder_of_flow() is not None:
         return _flow["case"]([(branch_index.reshape([]) == n, branches[n]) for n in branches], last)
     return branches.get(int(branch_index), last)()
 
@@ -171,7 +212,8 @@ def while_loop(
     if any(map(_built, loop_vars)):
         return _flow_of_a_graph().repeat(cond, body, loop_vars)
     values = list(loop_vars)
-    again = _truth(cond(*values), "while_loop: what cond returns")
+    looped = _looped(cond, body, loop_vars)
+    again = looped is None and _truth(cond(*values), "while_loop: what cond returns")
     while again:
         found = body(*values)
         values = list(found) if isinstance(found, list | tuple) else [found]
@@ -179,6 +221,7 @@ def while_loop(
             raise InvalidArgument(f"while_loop: body: expected {len(loop_vars)} results, got {len(values)}")
         again = _truth(cond(*values), "while_loop: what cond returns")
     changes: list[tuple[Tensor, Any]] = []
+    values = values if looped is None else looped
     made = tuple(values) if isinstance(loop_vars, tuple) else values
     result = _put(loop_vars, made, changes)
     for tensor, state in changes:

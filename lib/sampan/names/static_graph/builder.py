@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ _builders: weakref.WeakSet[Builder] = weakref.WeakSet()
 class Builder(Recorder):
     """Records what is called on variables. Each call also runs on a second sample, which shows the lengths
     that follow the unknown axes."""
+
+    fixes_shapes = False
 
     def __init__(self) -> None:
         super().__init__([], Outside(), {})
@@ -120,20 +122,6 @@ class Builder(Recorder):
             f"{calling_line()}: {name.strip('_')}() of a variable, which has no value before a Program runs; "
             "use paddle.static.nn.cond or while_loop"
         )
-
-    def ref_of(self, tensor: Tensor) -> Ref:
-        """The Ref of a variable, or of a Tensor from outside."""
-        found: Ref = self._ref(tensor)
-        return found
-
-    def apart(self, function: Any, arguments: Sequence[Any] = ()) -> tuple[list[Any], Any]:
-        """What a function calls, in a list of its own, and what it returns."""
-        outer, self.program.steps = self.program.steps, []
-        try:
-            result = function(*arguments)
-            return self.program.steps, result
-        finally:
-            self.program.steps = outer
 
     def fresh(self, like: Tensor) -> tuple[Tensor, Ref]:
         """A new variable with the sample of another one."""

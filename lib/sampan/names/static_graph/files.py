@@ -29,7 +29,7 @@ def save_inference_model(
     """Save what leads from `feed_vars` to `fetch_vars`, as it evaluates, in files that `jit.load` reads too.
 
     program: the Program, the main one where it is not given. Raises InvalidArgument where an input is needed
-    that `feed_vars` lacks, or the Program has a loop or a branch.
+    that `feed_vars` lacks, or the Program has gradients.
     """
     program = kwargs.get("program") or default_main_program()
     with paused():
@@ -45,9 +45,7 @@ def whole_of(program: Program, feeds: list[Tensor], fetches: list[Tensor]) -> tu
     steps = evaluated(needed(program.steps, results))
     steps = needed(steps, results)
     if any(not isinstance(step, Call) for step in steps):
-        raise InvalidArgument(
-            "save_inference_model: a Program with a loop, a branch or gradients cannot be saved"
-        )
+        raise InvalidArgument("save_inference_model: a Program with gradients cannot be saved")
     places = {program.ref(variable): Ref("x", i) for i, variable in enumerate(feeds)}
     axes = {old.index: new.index for old, new in places.items()}
     missing = {ref for step in steps for ref in read_by(step) if ref.kind == "x" and ref not in places}

@@ -15,7 +15,7 @@ from ...engine.tensor import Tensor
 from ...jit.evaluation import Lengths, call_on_tape
 from ...jit.program import Ref
 from .building import Program, default_main_program, paused
-from .steps import Choose, Derive, Loop, Update, evaluated, needed
+from .steps import Derive, Update, evaluated, needed
 
 
 class Executor:
@@ -112,15 +112,6 @@ def run(steps: Sequence[Any], values: dict[Ref, Any], program: Program) -> None:
     """The calls on Tensors, operators through `apply`."""
     sizes = Lengths([values.get(Ref("x", i), sample).data for i, sample in enumerate(program.inputs)])
     for step in steps:
-        if isinstance(step, Choose):
-            chosen, given_there = step.ways[0 if bool(values[step.truth]) else 1]
-            run(chosen, values, program)
-            for ref, source in zip(step.result, given_there, strict=True):
-                values[ref] = values[source]
-            continue
-        if isinstance(step, Loop):
-            _repeat(step, values, program)
-            continue
         if isinstance(step, Derive):
             given_by = [None if g is None else values[g] for g in step.given]
             sources = [values[ref] for ref in step.sources]
@@ -131,20 +122,6 @@ def run(steps: Sequence[Any], values: dict[Ref, Any], program: Program) -> None:
                 values[ref] = Tensor(torch.zeros_like(source.data)) if gradient is None else gradient
             continue
         call_on_tape(step, values, sizes)
-
-
-def _repeat(loop: Loop, values: dict[Ref, Any], program: Program) -> None:
-    """The steps of a loop, as long as its test holds."""
-    before = [values[ref] for ref in loop.state]
-    while True:
-        run(loop.test, values, program)
-        if not bool(values[loop.truth]):
-            break
-        run(loop.body, values, program)
-        turned = [values[ref] for ref in loop.given]
-        values.update(zip(loop.state, turned, strict=True))
-    values.update(zip(loop.result, [values[ref] for ref in loop.state], strict=True))
-    values.update(zip(loop.state, before, strict=True))  # what follows may read what went in
 
 
 def _step(update: Update, values: dict[Ref, Any]) -> None:

@@ -1,0 +1,242 @@
+"""Loops and branches of a Program: calls of functions that are made of smaller Programs.
+
+`while_loop` has the Programs of its test and its body, `cond` those of its two ways. Such a Part reads its
+inputs x0, x1, ... alone: first the variables of the loop, then what it reads of the values around it, which
+the Call lists. So a Call of a Loop or Choose is like any other one: it reads its arguments and makes its
+results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import Any, ClassVar
+
+import torch
+
+from ..engine.errors import InvalidArgument
+from ..engine.tensor import Tensor
+from ..trace import calling_line
+from .code import Branch, forward_source, read_by
+from .program import Call, Program, Ref, leaves, mapped, refs
+from .record import Recorder, Refused
+
+most_rounds: int | None = None  # of a loop; None for any number
+
+
+class Endless(RuntimeError):
+    """A loop has taken more than `most_rounds` rounds."""
+
+
+@dataclass
+class Part:
+    """A Program that reads x0, x1, ..., `inputs` of them, and gives a tuple of Refs."""
+
+    program: Program
+    inputs: int
+
+    @cached_property
+    def _function(self) -> Callable[..., Any]:
+        branch = Branch(self.program.calls, outputs=tuple(self.program.result), number=0)
+        return forward_source(branch, self.inputs, 0, 0).compiled("part")
+
+    def __call__(self, *given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The buffers that it gives."""
+        found: tuple[torch.Tensor, ...] = self._function(*given)[1]
+        return found
+
+
+Runner = Callable[..., Sequence[Any]]
+
+
+@dataclass
+class Flow:
+    """What decides by a value which Part runs next."""
+
+    parts: tuple[Part, ...]
+    name: ClassVar[str] = ""
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        """The results for buffers."""
+        return tuple(self.run(Part.__call__, *args))
+
+    def run(self, call: Runner, *args: Any) -> Sequence[Any]:
+        """The results. call: runs a Part on given values."""
+        raise NotImplementedError
+
+
+class Loop(Flow):
+    """`variables = body(variables)` while test(variables) is true. parts: test and body."""
+
+    name = "while_loop"
+
+    def run(self, call: Runner, *args: Any) -> Sequence[Any]:
+        """The last values of the variables. args: their first values; the other values that are read."""
+        variables, others = args
+        test, body = self.parts
+        for turn in count():
+            if not bool(call(test, *variables, *others)[0]):
+                return tuple(variables)
+            if most_rounds is not None and turn >= most_rounds:
+                raise Endless(f"while_loop: more than {most_rounds} rounds")
+            variables = call(body, *variables, *others)
+        raise AssertionError
+
+
+class Choose(Flow):
+    """The results of one of two parts, by a truth value."""
+
+    name = "cond"
+
+    def run(self, call: Runner, *args: Any) -> Sequence[Any]:
+        """What the chosen way gives. args: the truth value; the values that either way reads."""
+        truth, others = args
+        return call(self.parts[0 if bool(truth) else 1], *others)
+
+
+FLOWS: dict[str, type[Flow]] = {kind.name: kind for kind in (Loop, Choose)}
+
+
+def flow_calls(program: Program) -> Iterator[Call]:
+    """The Calls of loops and branches in a Program and in their parts."""
+    for call in program.calls:
+        if isinstance(call.function, Flow):
+            yield call
+            for part in call.function.parts:
+                yield from flow_calls(part.program)
+
+
+# --- recording ---
+
+
+def record_loop(recorder: Recorder, test: Any, body: Any, variables: Sequence[Tensor]) -> Any:
+    """Record a Loop whose variables begin as these Tensors. test, body: functions of Tensors; body gives
+    the next ones, in a list. The results, with the values after one round. None, and nothing is recorded,
+    where the test gives no Tensor.
+
+    Raises Refused where a variable changes its shape or dtype, or Python reads a Tensor's value.
+    """
+    line = calling_line()
+    given = [recorder.fresh(variable) for variable in variables]
+    tensors = [tensor for tensor, _ in given]
+    test_steps, truth = recorder.apart(test, tensors)
+    if not isinstance(truth, Tensor):
+        return None
+    if truth.data.numel() != 1:
+        raise Refused(f"{line}: while_loop: cond: expected one value, got shape {[*truth.shape]}")
+    body_steps, values = recorder.apart(body, tensors)
+    if len(values) != len(variables):
+        raise InvalidArgument(f"while_loop: body: expected {len(variables)} results, got {len(values)}")
+    for place, (before, after) in enumerate(zip(variables, values, strict=True)):
+        _check_same(before, after, f"{line}: while_loop: variable {place}", recorder.fixes_shapes)
+    bodies = [(test_steps, [recorder.ref_of(truth)]), (body_steps, [recorder.ref_of(v) for v in values])]
+    first = tuple(recorder.ref_of(variable) for variable in variables)
+    parts, others, writes = enclosed(bodies, [ref for _, ref in given])
+    writes = [first[ref.index] if ref.kind == "x" else ref for ref in writes]
+    results = [recorder.fresh(value) for value in values]
+    recorder.inside.update(ref for _, ref in given)
+    _append(recorder, Loop(parts), (first, others), [ref for _, ref in results], writes, line)
+    return [tensor for tensor, _ in results]
+
+
+def record_choice(recorder: Recorder, truth: Tensor, ways: Sequence[Any]) -> Any:
+    """Record a Choose between two functions without arguments, which must give Tensors of the same shapes
+    and dtypes in the same structure. The result, with the values of the first.
+
+    Raises Refused where they do not, or Python reads a Tensor's value.
+    """
+    line = calling_line()
+    bodies, found = [], []
+    for way in ways:
+        steps, result = recorder.apart(way)
+        tensors = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
+        bodies.append((steps, [recorder.ref_of(t) for t in tensors]))
+        found.append((result, tensors))
+    (result, one), (other_result, two) = found
+    if not _same_structure(result, other_result):
+        counts = f"true_fn returns {len(one)} Tensors, false_fn {len(two)}"
+        raise Refused(f"{line}: cond: both ways must return the same structure; {counts}")
+    for place, (first, second) in enumerate(zip(one, two, strict=True)):
+        _check_same(first, second, f"{line}: cond: result {place}", recorder.fixes_shapes)
+    where = recorder.ref_of(truth)
+    parts, others, writes = enclosed(bodies)
+    made = [recorder.fresh(tensor) for tensor in one]
+    _append(recorder, Choose(parts), (where, others), [ref for _, ref in made], writes, line)
+    order = iter(made)
+    return mapped(result, lambda leaf: next(order)[0] if isinstance(leaf, Tensor) else leaf)
+
+
+def _append(
+    recorder: Recorder, flow: Flow, args: Any, results: list[Ref], writes: Sequence[Ref], line: str
+) -> None:
+    inner = [call for part in flow.parts for call in part.program.calls]
+    recorder.inside.update(ref for call in inner for ref in refs([call.result, call.saved]))
+    random = any(call.random for call in inner)
+    call = Call(flow, flow.name, args, {}, tuple(results), writes=tuple(writes), random=random, line=line)
+    recorder.program.steps.append(call)
+
+
+def _check_same(before: Tensor, after: Any, what: str, shapes: bool) -> None:
+    """Refuse a value that is no Tensor; where it counts, one of another shape or dtype."""
+    if not isinstance(after, Tensor):
+        raise Refused(f"{what}: expected a Tensor, got {type(after).__name__}")
+    if not shapes:
+        return
+    if before.data.shape != after.data.shape:
+        raise Refused(f"{what}: its shape changes from {[*before.shape]} to {[*after.shape]}")
+    if before.data.dtype is not after.data.dtype:
+        raise Refused(f"{what}: its dtype changes from {before.dtype} to {after.dtype}")
+
+
+def _same_structure(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return isinstance(one, Tensor) and isinstance(other, Tensor)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_same_structure, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(_same_structure(one[key], other[key]) for key in one)
+    return one is other or bool(one == other)
+
+
+def enclosed(
+    bodies: Sequence[tuple[Sequence[Any], Sequence[Ref]]], variables: Sequence[Ref] = ()
+) -> tuple[tuple[Part, ...], tuple[Ref, ...], list[Ref]]:
+    """Steps with their results as Parts, the other values that they read, and those that they write to.
+
+    variables: values that become their first inputs.
+    """
+    others: dict[Ref, None] = {}
+    written: dict[Ref, None] = {}
+    pruned = []
+    for steps, results in bodies:
+        if any(not isinstance(step, Call) for step in steps):
+            raise InvalidArgument("a loop or branch of a Program cannot have gradients in it")
+        calls = Branch(list(steps), outputs=tuple(results), number=0).pruned()[0].calls
+        made = {ref for call in calls for ref in refs(call.result)}
+        read = [*(ref for call in calls for ref in read_by(call)), *results]
+        others.update(dict.fromkeys(ref for ref in read if ref not in made and ref not in variables))
+        written.update(dict.fromkeys(ref for call in calls for ref in call.writes if ref not in made))
+        pruned.append((calls, results))
+    names = {ref: Ref("x", i) for i, ref in enumerate([*variables, *others])}
+    parts = tuple(
+        Part(
+            Program([renamed(call, names) for call in calls], tuple(names.get(r, r) for r in results)),
+            len(names),
+        )
+        for calls, results in pruned
+    )
+    return parts, tuple(others), [names[ref] if ref in variables else ref for ref in written]
+
+
+def renamed(call: Call, names: dict[Ref, Ref]) -> Call:
+    """The call with other names for what it reads and writes."""
+
+    def new(leaf: Any) -> Any:
+        return names.get(leaf, leaf) if isinstance(leaf, Ref) else leaf
+
+    parts = {name: mapped(getattr(call, name), new) for name in ("args", "settings", "writes")}
+    return Call(**{**vars(call), **parts})
