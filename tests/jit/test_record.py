@@ -52,7 +52,7 @@ def test_values_that_leave_are_guards_with_their_line() -> None:
         return bool(x.sum() > 0), float(x.max()), int(x.argmax()), x.tolist(), x.numpy(), x.item(1), len(x)
 
     guards = recorded(function, paddle.to_tensor([1.0, 3.0])).program.guards
-    assert [g.outcome for g in guards[:3]] == [True, 3.0, 1] and len(guards) == 6
+    assert [g.outcome for g in guards[:3]] == [True, "3.0", "1"] and len(guards) == 6
     assert all(g.line.startswith("test_record.py:") for g in guards)
 
 

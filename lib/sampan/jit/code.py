@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 from ..engine.tape import written
-from .program import Call, Guard, Leaf, Program, Ref, outcome, refs
+from . import guards
+from .program import Call, Guard, Leaf, Program, Ref, refs
 
 _numbers = count(1)
 # Values of these kinds are the caller's; the others are freed after their last use.
@@ -204,7 +205,7 @@ def _emit(source: Source, branch: Branch, indent: str, alive: set[Ref]) -> None:
     guard = branch.guard
     read = source.name(guard.read, guard.name)
     name = f"left{len(indent) // 4}"
-    comparable = source.name(outcome, "outcome")
+    comparable = source.name(guards.outcome, "outcome")
     source.lines.append(f"{indent}{name} = {comparable}({read}({', '.join(map(source.text, guard.args))}))")
     for word, (value, child) in zip(
         ("if", *["elif"] * len(branch.children)), branch.children.items(), strict=False

@@ -17,6 +17,7 @@ from ..engine.apply import observers
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
 from ..nn.parameter import Parameter
+from . import guards
 from .code import Branch, forward_source
 from .program import Program, Ref, refs
 from .record import Outside
@@ -157,7 +158,7 @@ def describe(value: Any, tensors: list[Tensor], key: list[Any]) -> bool:
         key += (data.shape, data.dtype, data.is_contiguous(), value.stop_gradient, data.is_cuda)
         return True
     if isinstance(value, PLAIN):
-        key.append((kind, value if value == value else "nan"))
+        key.append((kind, guards.outcome(value) if isinstance(value, (float, complex)) else value))
         return True
     if isinstance(value, (list, tuple)):
         key.append((kind, len(value)))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..engine.operator import Operator
@@ -167,17 +166,10 @@ def equal(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, slice):
         return equal((one.start, one.stop, one.step), (other.start, other.stop, other.step))
-    if isinstance(one, float):
-        return one == other or (one != one and other != other)
-    plain = isinstance(one, (int, str, bytes, complex, range, torch.dtype, torch.device, Leaf))
+    if isinstance(one, (float, complex)):
+        return repr(one) == repr(other)  # NaN is itself, and 0.0 is not -0.0
+    plain = isinstance(one, (int, str, bytes, range, torch.dtype, torch.device, Leaf))
     return plain and bool(one == other)
-
-
-def outcome(value: Any) -> Any:
-    """What a value that left the graph is compared by: itself, or for an array its bytes."""
-    if isinstance(value, np.ndarray):
-        return ("array", value.shape, str(value.dtype), value.tobytes())
-    return value if isinstance(value, (bool, int, float, complex, str)) else repr(value)
 
 
 def _shown(value: Any) -> str:

@@ -27,7 +27,8 @@ from ..engine.errors import InvalidArgument
 from ..engine.operator import Operator
 from ..engine.tensor import Tensor
 from ..trace import calling_line
-from .program import Call, Guard, Program, Ref, leaves, mapped, outcome
+from . import guards
+from .program import Call, Guard, Program, Ref, leaves, mapped
 
 _LIBRARY = f"{Path(__file__).parent.parent}{os.sep}"
 # Functions of torch whose answers depend on shape, dtype, place and layout alone.
@@ -219,7 +220,7 @@ class Recorder(TorchFunctionMode):
             self.refuse(f"{name} with {', '.join(settings)}")
         elif isinstance(result, (np.ndarray, np.generic)) and (line := _inside_library()):
             self.refuse("the library computes with NumPy here", line)
-        self.program.steps.append(Guard(function, name, args, outcome(result), calling_line()))
+        self.program.steps.append(Guard(function, name, args, guards.outcome(result), calling_line()))
         return result
 
     # --- names of values ---
