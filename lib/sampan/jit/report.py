@@ -12,10 +12,10 @@ import torch
 
 from ..engine.backward import set_grad_enabled
 from ..engine.tensor import Tensor
+from . import arena
 from .code import Branch
-from .evaluation import run
 from .kinds import Kind, Saved
-from .liveness import bound, buffers
+from .liveness import Buffer, bound
 from .program import Call, Ref, leaves, mapped, refs
 from .spec import InputSpec
 
@@ -31,8 +31,10 @@ class Row:
 
     shapes: of its Tensors. gradients: whether they are recorded. programs: one, or one for each outcome of
     guards. recorded, run: calls that the function made, and those that the Program makes. peak, bytes: memory
-    of results that is needed at once, and of all results together, in bytes. eager, static: seconds of a call
-    of the function and of the Program. why: why it runs eagerly, or "".
+    of results that is needed at once, and of all results together, in bytes. arena: bytes of one block that
+    holds all results, where those that are not needed together share (arena.py). eager, static: seconds of a
+    call of the function and of the Program. lifetimes: of the results' buffers. why: why it runs
+    eagerly, or "".
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -42,8 +44,10 @@ class Row:
     run: int
     peak: int
     bytes: int
+    arena: int
     eager: float
     static: float
+    lifetimes: tuple[Buffer, ...] = ()
     why: str = ""
 
     @property
@@ -59,6 +63,7 @@ class Report(list[Row]):
         names = (
             ("calls", 14),
             ("kB at once", 12),
+            ("arena", 10),
             ("kB", 10),
             ("eager µs", 11),
             ("static µs", 11),
@@ -73,7 +78,7 @@ class Report(list[Row]):
                 lines.append(f"{start}eagerly: {row.why}")
                 continue
             calls = f"{row.recorded} -> {row.run}"
-            memory = f"{row.peak / 1e3:>12.1f}{row.bytes / 1e3:>10.1f}"
+            memory = f"{row.peak / 1e3:>12.1f}{row.arena / 1e3:>10.1f}{row.bytes / 1e3:>10.1f}"
             lines.append(
                 f"{start}{calls:>14}{memory}{row.eager * 1e6:>11.1f}{row.static * 1e6:>11.1f}"
                 f"{row.ratio:>8.2f}"
@@ -90,7 +95,8 @@ def report(function: StaticFunction) -> Report:
         specs = [leaf for leaf in leaves(kind.call) if isinstance(leaf, InputSpec)]
         shapes = tuple(tuple(int(n or 0) for n in spec.shape) for spec in specs)
         if kind.eager:
-            found.append(Row(shapes, kind.gradients, len(kind.ends), 0, 0, 0, 0, 0.0, 0.0, kind.why))
+            counts = len(kind.ends), 0, 0, 0, 0, 0
+            found.append(Row(shapes, kind.gradients, *counts, 0.0, 0.0, why=kind.why))
         elif kind.ends:
             found.append(_row(function, kind, specs, shapes))
     return found
@@ -110,12 +116,15 @@ def _row(function: StaticFunction, kind: Kind, specs: list[InputSpec], shapes: A
             eager, static = _times(
                 lambda: function.dygraph_function(*args, **kwargs), lambda: function(*args, **kwargs)
             )
-        peak, total = _memory(kind, tensors)
+        made = _lifetimes(kind, tensors)
     finally:
         before.restore()
     recorded = max(len(end.program.calls) for end in kind.ends)
     kept = len(list(kind.root.pruned()[0].each()))
-    return Row(shapes, kind.gradients, len(kind.ends), recorded, kept, peak, total, eager, static)
+    at_once = bound(made, 1 + max((buffer.last for buffer in made), default=0))
+    memory = at_once, sum(buffer.bytes for buffer in made), arena.planned(made)[1]
+    counts = len(kind.ends), recorded, kept
+    return Row(shapes, kind.gradients, *counts, *memory, eager, static, tuple(made))
 
 
 def _times(*calls: Callable[[], Any]) -> tuple[float, ...]:
@@ -131,17 +140,14 @@ def _times(*calls: Callable[[], Any]) -> tuple[float, ...]:
     return tuple(map(statistics.median, seen))
 
 
-def _memory(kind: Kind, tensors: list[Tensor]) -> tuple[int, int]:
-    """The bytes of results that are needed at once, and of all, of the first Program."""
-    end = kind.ends[0]
-    calls = [Call(**vars(call)) for call in end.program.calls]
-    outputs = tuple(dict.fromkeys(refs(end.program.result)))
+def _lifetimes(kind: Kind, tensors: list[Tensor]) -> list[Buffer]:
+    """The lifetimes of the results of the first Program."""
+    program = kind.ends[0].program
+    calls = [Call(**vars(call)) for call in program.calls]
+    outputs = tuple(dict.fromkeys(refs(program.result)))
     calls = Branch(calls, outputs=outputs).pruned()[0].calls
     values: dict[Ref, Any] = {Ref("x", i): t.data for i, t in enumerate(tensors)}
     values |= {Ref("p", i): t.data for i, t in enumerate(kind.outside.tensors)}
     values |= {Ref("k", i): b for i, b in enumerate(kind.outside.buffers)}
-    given = dict(values)
     with set_grad_enabled(False):
-        values = run(values, calls, [t.data for t in tensors])
-    made = buffers(calls, outputs, values, given)
-    return bound(made, len(calls)), sum(buffer.bytes for buffer in made)
+        return arena.lifetimes(calls, outputs, values)
