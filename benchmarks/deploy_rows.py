@@ -15,6 +15,8 @@ from sampan.static import InputSpec
 import sampan as paddle
 from sampan import nn
 from sampan.inference import Config, create_predictor
+from sampan.quantization import PTQ, QuantConfig
+from sampan.quantization.observers import AbsMaxChannelWiseWeightObserver, AbsmaxObserver
 
 from .side_by_side import Row, Step, library
 
@@ -55,6 +57,16 @@ NETWORKS = {
     "LSTM 64-128, 32 steps, batch 8": Network(Recurrent, (None, 32, 64), 8, 0.9),
 }
 ENGINES = 1.3  # replay / the best engine, at most
+INT8 = 0.35  # int8 / float32 in the replay, at most
+QUANTISED = ["LeNet, batch 1", "ResNet-18, batch 1", "MobileNetV2, batch 1", "encoder layer 768, 128 tokens"]
+TRAINED = {
+    "MLP 784-256-256-10, batch 64": Network(mlp, (None, 784), 64, 0.6),
+    "LeNet, batch 64": Network(paddle.vision.models.LeNet, (None, 1, 28, 28), 64, 0.9),
+    "ResNet-18, 64 square, batch 8": Network(
+        lambda: paddle.vision.models.resnet18(num_classes=10), (None, 3, 64, 64), 8, 0.9
+    ),
+    "LSTM 64-128, 32 steps, batch 8": Network(Recurrent, (None, 32, 64), 8, 0.9),
+}
 
 
 @cache
@@ -130,11 +142,65 @@ def beside_engines(name: str) -> dict[str, Step]:
     return programs
 
 
+def training(name: str) -> dict[str, Step]:
+    """A step: forward, loss, backward, SGD; as a Program with gradients, and eager."""
+    network = TRAINED[name]
+
+    def step_of(compiled: bool) -> Step:
+        paddle.seed(0)
+        layer, x = network.make(), data(network)
+        optimizer = paddle.optimizer.SGD(1e-3, parameters=layer.parameters())
+
+        def loss_of(x: Any) -> Any:
+            return (layer(x) ** 2).mean()
+
+        loss = paddle.jit.to_static(loss_of) if compiled else loss_of
+
+        def step() -> Any:
+            found = loss(x)
+            found.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return found.numpy()
+
+        return step
+
+    return {"sampan": step_of(True), "eager": step_of(False)}
+
+
+def in_int8(name: str) -> dict[str, Step]:
+    """The predictor of a network whose linear layers and convolutions are in int8, and that of its floats."""
+    network = NETWORKS[name]
+    layer, base = files(name)
+    x = data(network)
+    config = QuantConfig(activation=None, weight=None)
+    weight = AbsMaxChannelWiseWeightObserver()
+    config.add_type_config([nn.Linear, nn.Conv2D], activation=AbsmaxObserver(), weight=weight)
+    observed = PTQ(config).quantize(layer)
+    observed(x)
+    paddle.jit.save(PTQ(config).convert(observed), f"{base}-int8", [InputSpec(network.shape)])
+
+    def without_answer(step: Step) -> Step:  # which quantisation changes
+        def run() -> None:
+            step()
+
+        return run
+
+    programs = {"sampan": predicted(f"{base}-int8", x), "float32": predicted(base, x)}
+    return {kind: without_answer(step) for kind, step in programs.items()}
+
+
 def rows() -> Iterator[Row]:
     for name, network in NETWORKS.items():
         yield Row(f"{name}: replay / eager", round(1 / network.goal, 2), partial(beside_eager, name))
         if library("onnx") is not None and library("onnxruntime") is not None:
             yield Row(f"{name}: replay / engines", round(1 / ENGINES, 2), partial(beside_engines, name))
+    for name, network in TRAINED.items():
+        yield Row(
+            f"training step, {name}: to_static / eager", round(1 / network.goal, 2), partial(training, name)
+        )
+    for name in QUANTISED:
+        yield Row(f"{name}: int8 / float32", round(1 / INT8, 2), partial(in_int8, name))
 
 
 FAMILIES = [rows]

@@ -58,7 +58,7 @@ def test_convolution(monkeypatch: Any, groups: int, padding: Any, stride: Any) -
     torch.testing.assert_close(public.double(), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("activation", ["", "relu"])
+@pytest.mark.parametrize("activation", ["", "relu", "relu6"])
 @pytest.mark.parametrize("last", [False, True], ids=["channels first", "channels last"])
 def test_integers_from_one_to_the_next(monkeypatch: Any, activation: str, last: bool) -> None:
     generator = torch.Generator().manual_seed(2)
@@ -69,7 +69,7 @@ def test_integers_from_one_to_the_next(monkeypatch: Any, activation: str, last: 
     args = (x, weight, None, torch.tensor(2.0), scales, (1, 1), (1, 1, 1, 1), (1, 1), 1)
     for q in both(monkeypatch, CONV, *args, activation, scale):
         floats = CONV(*args)
-        floats = floats.relu() if activation else floats
+        floats = {"": floats, "relu": floats.relu(), "relu6": floats.clamp(0, 6)}[activation]
         off = (q.double() - 128) * 1.5 / 127 - fake(floats, 1.5)
         assert (
             q.dtype is torch.uint8 and int((off.abs() > 1e-6).sum()) <= 1
@@ -80,7 +80,7 @@ def test_integers_from_one_to_the_next(monkeypatch: Any, activation: str, last: 
         torch.testing.assert_close(found, CONV((q.float() - 128) * 1.5 / 127, *rest), check_stride=False)
     with pytest.raises(ValueError, match="expected float32 and int8"):
         CONV(q, again, None, None, *rest[3:])  # integers of no known scale
-    with pytest.raises(ValueError, match="activation: expected '' or 'relu', got 'tanh'"):
+    with pytest.raises(ValueError, match=r"activation: expected one of .*, got 'tanh'"):
         LINEAR(torch.ones(1, 2), torch.ones(2, 3, dtype=torch.int8), None, None, torch.ones(1), "tanh")
 
 
@@ -95,6 +95,10 @@ def test_without_a_scale_the_largest_magnitude_is_it() -> None:
 def test_a_weight_that_changes_in_place_is_packed_again() -> None:
     x, weight = torch.ones(1, 2), torch.full((2, 3), 127, dtype=torch.int8)
     args = None, torch.tensor(1.0), torch.ones(1)
+    assert LINEAR(x, weight, *args).tolist() == [[2, 2, 2]]
+    args[1].fill_(0.5)  # a smaller scale: 1 is limited to it
+    assert LINEAR(x, weight, *args).tolist() == [[1, 1, 1]]
+    args[2].fill_(2.0)
     assert LINEAR(x, weight, *args).tolist() == [[2, 2, 2]]
     weight.zero_()
     assert LINEAR(x, weight, *args).tolist() == [[0, 0, 0]]

@@ -14,7 +14,7 @@ values stay in 8 bits between layers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -27,6 +27,12 @@ __all__ = ["int8_conv2d", "int8_linear", "onednn"]
 
 LEVELS = 127
 SMALL = 1e-30  # in place of a scale of 0: all numbers become 0
+# What oneDNN is told: the name, its numbers, its variant.
+_ACTIVATIONS: dict[str, tuple[Any, ...]] = {
+    "": ("none", [], ""),
+    "relu": ("relu", [], ""),
+    "relu6": ("hardtanh", [0.0, 6.0], ""),
+}
 
 
 def onednn(buffer: torch.Tensor) -> bool:
@@ -34,22 +40,41 @@ def onednn(buffer: torch.Tensor) -> bool:
     return buffer.is_cpu and torch.backends.mkldnn.is_available() and hasattr(torch.ops, "onednn")
 
 
-class _Packed:
-    """Weights in oneDNN's own order, kept as long as the weight and until it changes."""
+class _Packed(NamedTuple):
+    """A weight in oneDNN's own order, and what each call gives beside it."""
+
+    weight: torch.Tensor
+    step: float  # of the input's integers
+    steps: torch.Tensor  # of each channel's integers
+    zeros: torch.Tensor
+
+
+class _Packer:
+    """Packed weights, kept as long as the weight and until it or a scale changes."""
 
     def __init__(self) -> None:
         self.known = WeakTensorKeyDictionary()
 
-    def get(self, weight: torch.Tensor, key: Any, pack: Any) -> torch.Tensor:
-        """The packed weight; `pack()` makes it. key: what else it depends on."""
-        key = (weight._version, weight.data_ptr(), key)
+    def get(self, weight: Any, scale: Any, weight_scale: Any, settings: Any, x: Any, pack: Any) -> _Packed:
+        """What is kept, or a new one. pack: (step, steps) -> the packed weight."""
+        step = None if scale is not None else _step(x, None)
+        key = _state(weight), _state(scale), _state(weight_scale), settings, step
         found = self.known.get(weight)
         if found is None or found[0] != key:
-            found = self.known[weight] = (key, pack())
-        return found[1]
+            channels = weight.shape[1] if settings is None else weight.shape[0]
+            step = _step(x, scale) if step is None else step
+            steps, zeros = _steps(weight_scale, channels), torch.zeros(channels, dtype=torch.int32)
+            found = self.known[weight] = (key, _Packed(pack(step, steps), step, steps, zeros))
+        kept: _Packed = found[1]
+        return kept
 
 
-_packed = _Packed()
+def _state(buffer: torch.Tensor | None) -> Any:
+    """Another value after each write of torch."""
+    return None if buffer is None else (buffer._version, buffer.data_ptr())
+
+
+_packer = _Packer()
 
 
 def _step(x: torch.Tensor, scale: torch.Tensor | None) -> float:
@@ -85,18 +110,17 @@ def _checked(x: torch.Tensor, weight: torch.Tensor, axis: int, channels: int, sc
 
 def _after(made: torch.Tensor, activation: str, out_scale: torch.Tensor | None) -> torch.Tensor:
     """The end of the public bodies: the activation, and the integers for the next operator."""
-    made = made.relu() if activation == "relu" else made
+    made = made.clamp(0.0, 6.0) if activation == "relu6" else made.relu() if activation else made
     return made if out_scale is None else _unsigned(made, _step(made, out_scale))
 
 
-def _wanted(activation: str, out_scale: torch.Tensor | None) -> tuple[tuple[Any, ...], str]:
-    """For oneDNN: scale, zero point and dtype of the result; the activation."""
-    if activation not in ("", "relu"):
-        raise InvalidArgument(f"activation: expected '' or 'relu', got {activation!r}")
-    result = (
-        (1.0, 0, torch.float32) if out_scale is None else (_step(out_scale, out_scale), ZERO, torch.uint8)
-    )
-    return result, activation or "none"
+def _wanted(activation: str, out_scale: torch.Tensor | None) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """For oneDNN: scale, zero point and dtype of the result; the activation with its numbers."""
+    if activation not in _ACTIVATIONS:
+        raise InvalidArgument(f"activation: expected one of {list(_ACTIVATIONS)}, got {activation!r}")
+    if out_scale is None:
+        return (1.0, 0, torch.float32), _ACTIVATIONS[activation]
+    return (_step(out_scale, out_scale), ZERO, torch.uint8), _ACTIVATIONS[activation]
 
 
 @operator()
@@ -104,22 +128,25 @@ def int8_linear(x, weight, bias, scale, weight_scale, activation="", out_scale=N
     """x W + b in int8: float32 [..., in] to [..., out].
 
     weight: int8 [in, out]. bias: [out] or None. scale: of x, [] or [1]; None: its largest magnitude.
-    weight_scale: [out] or [1]. A NaN in x becomes some number. activation: "" or "relu". out_scale: the
-    result is uint8, its integers of this scale + 128; x may be such a result of the scale `scale`.
+    weight_scale: [out] or [1]. A NaN in x becomes some number. activation: "", "relu" or "relu6".
+    out_scale: the result is uint8, its integers of this scale + 128; x may be such a result, of `scale`.
     """
     _checked(x, weight, -1, weight.shape[0], scale)
     result, then = _wanted(activation, out_scale)
-    rows, step, steps = x.reshape(-1, x.shape[-1]), _step(x, scale), _steps(weight_scale, weight.shape[1])
-    q = rows if x.dtype is torch.uint8 else _unsigned(rows, step)
+    rows, floats = x.reshape(-1, x.shape[-1]), x.dtype is not torch.uint8
     if not onednn(x) or not rows.shape[0]:
+        step, steps = _step(x, scale), _steps(weight_scale, weight.shape[1])
+        q = _unsigned(rows, step) if floats else rows
         sums = (q.double() - ZERO) @ weight.double()
         made = (sums * (steps.double() * step)).float()
         made = (made if bias is None else made + bias).reshape(*x.shape[:-1], weight.shape[1])
         return _after(made, activation, out_scale)
     ops = torch.ops.onednn
-    packed = _packed.get(weight, None, lambda: ops.qlinear_prepack(weight.t().contiguous(), None))
-    zeros = torch.zeros(weight.shape[1], dtype=torch.int32)
-    made = ops.qlinear_pointwise(q, step, ZERO, packed, steps, zeros, bias, *result, then, [], "")
+    packed, step, steps, zeros = _packer.get(
+        weight, scale, weight_scale, None, x, lambda *_: ops.qlinear_prepack(weight.t().contiguous(), None)
+    )
+    q = _unsigned(rows, step) if floats else rows
+    made = ops.qlinear_pointwise(q, step, ZERO, packed, steps, zeros, bias, *result, *then)
     return made.reshape(*x.shape[:-1], weight.shape[1])
 
 
@@ -135,20 +162,23 @@ def int8_conv2d(
     """
     _checked(x, weight, 1, weight.shape[1] * groups, scale)
     result, then = _wanted(activation, out_scale)
-    step, steps = _step(x, scale), _steps(weight_scale, weight.shape[0])
-    top, bottom, left, right = padding
-    q = x if x.dtype is torch.uint8 else _unsigned(x, step)
-    if top != bottom or left != right:
-        q = torch.nn.functional.pad(q, (left, right, top, bottom), value=ZERO)
-        top = left = 0
+    floats, (top, bottom, left, right) = x.dtype is not torch.uint8, padding
+    even = top == bottom and left == right
+    settings = list(stride), [top, left] if even else [0, 0], list(dilation), groups
+
+    def grown(q: torch.Tensor) -> torch.Tensor:
+        return q if even else torch.nn.functional.pad(q, (left, right, top, bottom), value=ZERO)
+
     if not onednn(x) or not x.shape[0]:
-        sums = torch.conv2d(q.double() - ZERO, weight.double(), None, stride, (top, left), dilation, groups)
+        step, steps = _step(x, scale), _steps(weight_scale, weight.shape[0])
+        q = grown(_unsigned(x, step) if floats else x)
+        sums = torch.conv2d(q.double() - ZERO, weight.double(), None, *settings)
         made = (sums * (steps.double() * step).view(-1, 1, 1)).float()
         return _after(made if bias is None else made + bias.view(-1, 1, 1), activation, out_scale)
-    settings = list(stride), [top, left], list(dilation), groups
     ops = torch.ops.onednn
-    packed = _packed.get(
-        weight, (step, settings), lambda: ops.qconv_prepack(weight, steps, step, ZERO, *settings, None)
-    )
-    zeros = torch.zeros(weight.shape[0], dtype=torch.int32)
-    return ops.qconv_pointwise(q, step, ZERO, packed, steps, zeros, bias, *settings, *result, then, [], "")
+    packed, step, steps, zeros = _packer.get(
+        weight, scale, weight_scale, settings, x,
+        lambda step, steps: ops.qconv_prepack(weight, steps, step, ZERO, *settings, None),
+    )  # fmt: skip  # one line for what is kept, one for how it is made
+    q = grown(_unsigned(x, step) if floats else x)
+    return ops.qconv_pointwise(q, step, ZERO, packed, steps, zeros, bias, *settings, *result, *then)

@@ -16,22 +16,23 @@ _PLACES = {"int8_linear": 5, "int8_conv2d": 9}  # arguments before the settings 
 
 
 def fuse_int8(rewriting: Rewriting) -> None:
-    """Join each operator in int8 with the relu that alone reads its result, and with the next rounding."""
+    """Join each operator in int8 with the relu or relu6 that alone reads its result, and with the next
+    rounding."""
     for call in list(rewriting.calls):
         if _plain(call):
-            _round_for_readers(rewriting, _with_relu(rewriting, call))
+            _round_for_readers(rewriting, _with_activation(rewriting, call))
 
 
 def _plain(call: Call) -> bool:
     return len(call.args) == _PLACES.get(call.name) and not call.settings
 
 
-def _with_relu(rewriting: Rewriting, call: Call) -> Call:
-    """The call and the relu behind it as one; the call where there is none."""
+def _with_activation(rewriting: Rewriting, call: Call) -> Call:
+    """The call and the relu or relu6 behind it as one; the call where there is none."""
     reading = _readers(rewriting, call.result)
-    if len(reading) != 1 or reading[0].name != "relu" or rewriting.readers()[call.result] != 1:
+    if len(reading) != 1 or reading[0].name not in ("relu", "relu6") or rewriting.readers()[call.result] != 1:
         return call
-    joined = replace(call, settings={"activation": "relu"}, result=reading[0].result)
+    joined = replace(call, settings={"activation": reading[0].name}, result=reading[0].result)
     rewriting.remove(call)
     rewriting.put(reading[0], joined)
     return joined
