@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
 import time
 from collections import defaultdict
@@ -39,6 +40,7 @@ from tests.webapp.hub.serving import NOTEBOOK, ClassHub, serving, wait_for
 
 PATIENCE_S = 600
 MIB = 1 << 20
+LOG = Path(__file__).resolve().parent.parent / "build" / "classroom.log"
 T = TypeVar("T")
 
 
@@ -150,6 +152,10 @@ def main() -> None:
         took, sizes = time.perf_counter() - began, memory(hub, names)
         whole = sum(sizes) + sum(memory(hub, names, others=True))
         wrong = book_errors(hub, {learner.home: learner.points for learner in learners})
+        failed = [learner for learner in learners if learner.error]
+        if wrong or failed:
+            LOG.parent.mkdir(exist_ok=True)
+            shutil.copyfile(hub.log, LOG)  # its folder goes with the class
     print(
         f"{len(learners)} learners, {os.cpu_count()} cores, {took:.0f} s; load of the last 5 minutes {os.getloadavg()[1]:.1f}\n"
     )
@@ -164,8 +170,7 @@ def main() -> None:
     if options.kill:
         print(f"Killed: {killer.told()}; steps repeated: {sum(learner.repeated for learner in learners)}")
     print(f"Errors in the book: {len(wrong)}", *wrong, sep="\n- ")
-    failed = [learner for learner in learners if learner.error]
-    print(f"Errors: {len(failed)}")
+    print(f"Errors: {len(failed)}", f"(log of the class: {LOG})" if wrong or failed else "")
     for learner in failed:
         print(f"- {learner.name}: {learner.error}")
 
