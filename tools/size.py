@@ -28,7 +28,7 @@ MODULES = {
     # What only programs with rarely used names of Paddle need.
     "names": ("autograd.py", "tensor.py"),
     "distributed": (),
-    "jit": (),
+    "jit": ("visual/programs.py",),
     "onnx": (),
     "inference": (),
     "slim": (),

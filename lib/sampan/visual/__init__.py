@@ -2,7 +2,7 @@
 machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
-Used by notebooks 01 to 10.
+Used by notebooks 01 to 11.
 """
 
 from .cloud import cloud
@@ -11,6 +11,7 @@ from .machine import reads, roofline
 from .memory import strides
 from .network import curves, laid_out, network
 from .pictures import images
+from .programs import arena, bars
 from .race import loss_surface_race
 from .sound import heat, players, waves
 from .sparsity import costs, crossing, rulebook, spy
@@ -18,6 +19,8 @@ from .tape import tape
 
 __all__ = [
     "ablation_curve",
+    "arena",
+    "bars",
     "cloud",
     "costs",
     "crossing",
