@@ -13,6 +13,7 @@ from studio.i18n import t
 from tests.webapp.cells import write_cells
 from tests.webapp.running import Studio, free_port, start_studio, until
 from tests.webapp.test_browser_sessions import JOB
+from tests.webapp.views.deploy.test_browser import DeployPage
 from tests.webapp.views.embeddings.test_browser import EmbeddingsPage
 from tests.webapp.views.graph.test_browser import GraphPage
 from tests.webapp.views.sparse.test_browser import SparsePage
@@ -287,6 +288,26 @@ def speech(camera: Camera, lang: str) -> None:
         camera.take(page, "speech", lang)
 
 
+def deploy(camera: Camera, lang: str) -> None:
+    with camera.visitor(lang) as page:
+        view = DeployPage(page, camera.url, lang)
+        view.drawn("passes")
+        view.part("passes").get_by_role("slider").press("End")
+        page.wait_for_timeout(1000)
+        camera.take(page, "deploy", lang)
+        view.open("filters")
+        view.drawn("filters")
+        view.press("filters", "filters.equal", loss="1.0 %")
+        view.press("filters", "filters.prune")
+        page.wait_for_selector("[data-rows]")
+        camera.take(page, "deploy_filters", lang)
+        view.open("bits")
+        view.press("bits", "bits.all", bits=4)
+        view.drawn("bits")
+        page.wait_for_timeout(2000)
+        camera.take(page, "deploy_bits", lang)
+
+
 def trying(camera: Camera, lang: str) -> None:
     with camera.visitor(lang, "studio/page/try?model=activity_small") as page:
         ask = page.get_by_role("button", name=t("try.ask", lang), exact=True).first
@@ -315,6 +336,7 @@ SUBJECTS = [
     Subject("embeddings", "Embeddings: words", "Words on a map, neighbours, analogies.", embeddings),
     Subject("graph", "Graph", "Messages along edges, networks, meta-paths, a stream.", graph),
     Subject("speech", "Speech", "Sound and its text, the beam, the delay; a voice.", speech),
+    Subject("deploy", "Deploy", "A network's Program after each pass, and the way to its file.", deploy),
     Subject("models", "Models", "Models that are shipped or saved; two of them compared.", models),
     simple("model", "A model", "Its card.", "studio/models/shipped/activity_small"),
     Subject("try", "Try a model", "A model answers in the visitor's kernel.", trying),
@@ -345,6 +367,10 @@ SUBJECTS = [
 ]
 # Pictures that the acts above take on the way.
 BESIDE = {
+    "deploy": [
+        ("deploy_filters", "Deploy: filters", "What each layer can lose, and the smaller network."),
+        ("deploy_bits", "Deploy: bits", "Weights with few bits, their levels and the accuracy."),
+    ],
     "embeddings": [
         (
             "embeddings_films",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
@@ -33,9 +33,9 @@ def file_bytes(model: Layer) -> int:
 
 
 @no_grad()
-def latencies(models: Sequence[Layer], inputs: Any, rounds: int = 21) -> list[float]:
-    """Seconds of a call of each network: medians over rounds in which each is called in turn, because the
-    machine may be busier at one time than at another."""
+def latencies(models: Sequence[Callable[..., Any]], inputs: Any, rounds: int = 21) -> list[float]:
+    """Seconds of a call of each network, or other function of Tensors: medians over rounds in which each is
+    called in turn, because the machine may be busier at one time than at another."""
     given = inputs_of(inputs)
     times: list[list[float]] = [[] for _ in models]
     for number in range(rounds + 2):

@@ -42,6 +42,15 @@ def duration_short(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
+def size(memory: float) -> str:
+    """Bytes: 812 B, 14.2 kB, 3.4 MB, 17 GB, by powers of 1024."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if memory < 1000 or unit == "GB":
+            break
+        memory /= 1024
+    return f"{memory:.0f} {unit}" if unit == "B" or memory >= 99.5 else f"{memory:.3g} {unit}"
+
+
 def origin(card: Any, facts: str, about: str, lang: str) -> str:
     """Whether data are real, how much there is, what they are, from where and under which licence. card: a `Card`."""
     good = " is-good" if card.origin == "real" else ""

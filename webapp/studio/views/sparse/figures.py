@@ -15,6 +15,7 @@ from studio.i18n import t
 
 from ..common.figures import bar, duration, duration_short
 from ..common.figures import percent as percent
+from ..common.figures import size as size
 from .matrices import Matrix
 from .measure import Measurement, Row, Side
 from .shapes import Shape
@@ -34,15 +35,6 @@ def words(key: str, lang: str, **values: object) -> str:
 def share(density: float) -> str:
     """0.00002 -> "0.002 %", 0.5 -> "50 %", with a no-break space."""
     return f"{100 * density:.3g}\u00a0%" if density >= 1e-6 else f"{100 * density:.1g}\u00a0%"
-
-
-def size(memory: float) -> str:
-    """Bytes: 812 B, 14.2 kB, 3.4 MB, 17 GB, by powers of 1024."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if memory < 1000 or unit == "GB":
-            break
-        memory /= 1024
-    return f"{memory:.0f} {unit}" if unit == "B" or memory >= 99.5 else f"{memory:.3g} {unit}"
 
 
 def large(number: float) -> str:

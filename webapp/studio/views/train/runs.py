@@ -168,6 +168,13 @@ class Run:
         self._epoch, self._step, self._steps = (int(counts[name]) for name in ("epoch", "step", "steps"))
         self._loss, self._accuracy = counts["loss"], counts["accuracy"]
 
+    @property
+    def network(self) -> Any:
+        """The trained network. RuntimeError before the run has ended."""
+        if not self.can_predict:
+            raise RuntimeError(f"network: expected a finished run, got one that is {self.state}")
+        return self._ready()
+
     def weights(self) -> list[NDArray[np.float32]]:
         """All parameters, in the order of the network."""
         return [parameter.numpy() for parameter in self._ready().parameters()]

@@ -1,0 +1,102 @@
+"""The card at the top of the page "Deploy": which network, what it is, and its training where it has none yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+import ipywidgets as widgets
+
+from studio.i18n import t
+
+from ..common.figures import percent, size
+from ..common.pieces import card, choice
+from . import networks
+from .bench import Bench
+from .networks import DIGITS, ENCODER, KEPT, RESNET, TRAINED_FOR, Subject
+from .part import DeployPart, Step, named, sentences
+
+
+class Chooser(DeployPart):
+    """`ready` holds the networks that have been made, by the option of the field. workspace: where Train's runs are."""
+
+    def __init__(self, lang: str, bench: Bench, workspace: Path) -> None:
+        super().__init__(lang, bench)
+        self.ready: dict[str, Subject] = {}
+        self._workspace = workspace
+        self.field = choice(self._t("field.network"), [(self._t("waiting"), "")], "")
+        self.about = widgets.HTML()
+        buttons = self._buttons(self._t("train"), self.train)
+        self.field.observe(lambda _: self.chosen(), "value")
+        row = widgets.Box([self.field, buttons])
+        row.add_class("de-chooser")
+        self.root = card([row, self.about, self.status], "de-network")
+
+    def begin(self) -> None:
+        """Offers the networks and makes the first one: it is trained at once, which takes seconds."""
+        for subject in networks.kept(self._workspace):
+            self.ready[f"{KEPT}-{subject.number}"] = subject
+        kept = [(named(subject, self.lang), key) for key, subject in self.ready.items()]
+        made = [(self._t(f"network.{kind}"), kind) for kind in (DIGITS, RESNET, ENCODER)]
+        self._begun = True
+        self.field.options = [*made[:1], *kept, *made[1:]]
+        self.field.value = DIGITS
+        self.chosen()
+
+    def chosen(self) -> None:
+        """Uses the network of the field, or makes it."""
+        kind = self.field.value
+        if not self._begun or not kind or (self.work is not None and self.work.alive):
+            return
+        if kind in self.ready:
+            if self.bench.subject is not self.ready[kind]:
+                self.bench.choose(self.ready[kind])
+        elif kind == DIGITS:
+            self.train()
+        else:
+            self.ready[kind] = networks.random_network(kind)
+            self.bench.choose(self.ready[kind])
+
+    def train(self) -> None:
+        """Trains the network of digits anew."""
+        made = Subject(DIGITS, None, (1, 8, 8))
+        self.field.disabled = True
+
+        def steps() -> Iterator[Step]:
+            yield "reading", 0.0
+            made.digits = networks.digits()
+            made.network = networks.digit_network()
+            for share in networks.train(made.network, made.digits, TRAINED_FOR):
+                yield "training", share
+
+        def done() -> None:
+            self.field.disabled = False
+            if made.network is None:  # stopped before it began
+                return
+            made.network.eval()
+            self.ready[DIGITS] = made
+            self.field.value = DIGITS
+            self.bench.choose(made)
+
+        self._do(steps(), done)
+
+    def fresh(self, subject: Subject) -> None:
+        from sampan import slim
+
+        self.start.disabled = subject.kind != DIGITS
+        real = subject.digits is not None
+        tag = t("train.origin.real", self.lang) if real else self._t("network.random")
+        facts = self._t(
+            "network.facts", parameters=f"{slim.model_size(subject.network):,}", bytes=size(slim.file_bytes(subject.network))
+        )  # fmt: skip
+        read = ""
+        if subject.digits is not None:
+            read = self._t(
+                "network.accuracy", share=percent(networks.accuracy(subject.network, subject.digits)),
+                count=len(subject.digits.test),
+            )  # fmt: skip
+        self.about.value = (
+            f'<div class="sx-about" data-network="{escape(subject.kind, quote=True)}"><p><span class="sp-tag{" is-good" if real else ""}">'
+            f"{escape(tag)}</span> {escape(sentences(self.lang, facts, read))}</p><p>{escape(self._t(f'network.about.{subject.kind}'))}</p></div>"
+        )

@@ -1,0 +1,126 @@
+"""The part "Memory" of the page "Deploy": from when to when each buffer of a run is needed, and what that is at once."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+
+import ipywidgets as widgets
+
+from ..common.figures import percent, size
+from ..common.pieces import beside, card, choice, plot_words
+from ..common.widgets import Plot, Slider
+from .bench import Bench
+from .networks import Subject
+from .part import DeployPart, stats
+from .program import colour, kind_of
+
+BATCHES = (1, 4, 16, 64)
+ROW, MOST_HEIGHT = 18, 520  # pixels of a row, and of all rows
+NAMED = 32  # rows up to which each has its name
+
+
+class MemoryPart(DeployPart):
+    """`stage` is the one that is shown."""
+
+    def __init__(self, lang: str, bench: Bench) -> None:
+        super().__init__(lang, bench)
+        self.stage: Any = None
+        self.which = choice(
+            self._t("field.program"),
+            [(self._t("memory.recorded"), "recorded"), (self._t("memory.rewritten"), "rewritten")],
+            "recorded",
+        )
+        self.batch = Slider(label=self._t("field.batch"), texts=[str(n) for n in BATCHES], index=0)
+        self.said = widgets.HTML()
+        self.plot = Plot(title=self._t("memory.title"), empty=self._t("waiting"), words=plot_words(lang))
+        self.which.observe(lambda _: self._shown(), "value")
+        self.batch.observe(lambda _: self._shown(), "index")
+        about = widgets.HTML(f'<p class="sp-muted sp-small">{escape(self._t("memory.about"))}</p>')
+        form = card([self.which, self.batch, about, self.status], "sx-form")
+        self.root = beside(form, [card([self.said, self.plot], "de-card")])
+
+    def fresh(self, subject: Subject) -> None:
+        from sampan.jit.passes import PASSES
+        from sampan.jit.stages import stages
+
+        passes = list(PASSES) if self.which.value == "rewritten" else []
+        stage = self.stage = stages(subject.network, [subject.inputs(BATCHES[self.batch.index])], passes)[-1]
+        saved = 1 - stage.peak / stage.bytes if stage.bytes else 0.0
+        sentence = self._t(
+            "memory.said", peak=size(stage.peak), total=size(stage.bytes), share=percent(saved)
+        )
+        figures = [
+            ("kept", size(stage.bytes)),
+            ("bound", size(stage.peak)),
+            ("buffers", str(len(stage.buffers))),
+        ]
+        self.said.value = (
+            f'<p class="sx-verdict" role="status" data-peak="{stage.peak}" data-total="{stage.bytes}">{escape(sentence)}</p>'
+            + stats((key, self._t(f"figure.{key}"), text) for key, text in figures)
+        )
+        self.plot.figure = timeline(stage, self.lang)
+        self.plot.summary = self._t("memory.summary")
+
+
+def timeline(stage: Any, lang: str) -> str:
+    """The figure's JSON: a bar for each buffer from its making to its last use, as thick as its bytes, and below it the bytes
+    that are needed during each call."""
+    from sampan.jit.liveness import alive
+
+    from .part import words
+
+    calls, made = stage.program.calls, stage.buffers
+    most = max((buffer.bytes for buffer in made), default=1) or 1
+    names = [calls[buffer.born].name for buffer in made]
+    hover = [
+        words(
+            "memory.hover", lang, name=name, value=repr(buffer.values[0]), bytes=size(buffer.bytes),
+            born=buffer.born + 1, last=min(buffer.last + 1, len(calls)),
+        )
+        for name, buffer in zip(names, made, strict=True)
+    ]  # fmt: skip
+    bars = {
+        "type": "bar", "orientation": "h", "y": list(range(len(made))), "base": [buffer.born + 0.5 for buffer in made],
+        "x": [min(buffer.last, len(calls) - 1) - buffer.born + 1 for buffer in made],
+        "width": [max(0.95 * buffer.bytes / most, 0.12) for buffer in made],
+        "marker": {"color": [colour(kind_of(name)) for name in names]}, "hovertext": hover, "hoverinfo": "text",
+    }  # fmt: skip
+    needed = alive(made, len(calls))
+    kept, total = [], 0
+    for step in range(len(calls)):
+        total += sum(buffer.bytes for buffer in made if buffer.born == step)
+        kept.append(total)
+    steps = [step + 1 for step in range(len(calls))]
+    lines = [
+        _stairs(steps, kept, words("memory.line.kept", lang), "var(--sp-soft)", "dot"),
+        _stairs(steps, needed, words("memory.line.freed", lang), "var(--sp-accent)", "solid"),
+        {
+            "type": "scatter", "mode": "lines", "x": [0.5, len(calls) + 0.5], "y": [stage.peak] * 2, "yaxis": "y2",
+            "name": words("memory.line.bound", lang), "line": {"color": "var(--sp-bad)", "width": 1, "dash": "dash"},
+            "hoverinfo": "name+y",
+        },
+    ]  # fmt: skip
+    height = min(ROW * len(made), MOST_HEIGHT) + 260
+    lower = 170 / height
+    ticks = (
+        {"tickvals": list(range(len(made))), "ticktext": names}
+        if len(made) <= NAMED
+        else {"showticklabels": False}
+    )
+    layout = {
+        "height": height, "bargap": 0, "hovermode": "closest", "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "xaxis": {"title": {"text": words("memory.axis.step", lang)}, "range": [0.5, len(calls) + 0.5], "anchor": "y2"},
+        "yaxis": {"autorange": "reversed", "domain": [lower + 0.08, 1], "tickfont": {"size": 10}, "showgrid": False, **ticks},
+        "yaxis2": {"domain": [0, lower], "title": {"text": words("memory.axis.bytes", lang)}, "rangemode": "tozero", "tickformat": "~s"},
+        "legend": {"orientation": "h", "y": -0.12, "yanchor": "top", "x": 0},
+    }  # fmt: skip
+    return json.dumps({"data": [{**bars, "showlegend": False}, *lines], "layout": layout})
+
+
+def _stairs(x: list[int], y: list[int], name: str, colour: str, dash: str) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "yaxis": "y2", "name": name,
+        "line": {"color": colour, "width": 2, "dash": dash, "shape": "hvh"}, "hoverinfo": "name+y",
+    }  # fmt: skip
