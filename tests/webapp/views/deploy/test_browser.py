@@ -50,7 +50,7 @@ def test_from_a_program_to_a_file(
     view.drawn("passes")
     slider = view.part("passes").get_by_role("slider")
     slider.press("End")
-    page.wait_for_selector('[data-pass="fuse_activation"][data-calls="6"]')
+    page.wait_for_selector('[data-pass][data-calls="6"]')
     assert axe(page) == []
     no_sideways(page)
     screenshot(page, "deploy")

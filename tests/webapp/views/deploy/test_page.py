@@ -15,6 +15,7 @@ import torch
 
 import sampan
 from sampan import slim
+from sampan.jit.passes import PASSES
 from sampan.jit.stages import stages
 from studio import i18n, kept_runs
 from studio.models import all_models
@@ -59,6 +60,11 @@ def words(html: str) -> str:
     return re.sub(r"<[^>]*>", " ", html)
 
 
+def test_every_pass_has_a_name_and_a_sentence() -> None:
+    for lang in i18n.LANGUAGES:
+        assert not [n for n in PASSES if {f"deploy.pass.{n}", f"deploy.about.{n}"} - set(i18n.catalog(lang))]
+
+
 # --- the whole page -------------------------------------------------------------------------------------------
 
 
@@ -71,7 +77,7 @@ def test_a_network_is_trained_recorded_and_another_one_chosen(lang: str, tmp_pat
     assert 'data-network="digits"' in page.chooser.about.value and "19,498" in page.chooser.about.value
     assert len(page.passes.stages) == len(page.passes.slider.texts) > 5
     page.passes.slider.index = len(page.passes.slider.texts) - 1
-    assert 'data-pass="fuse_activation" data-calls="6"' in page.passes.said.value
+    assert f'data-pass="{list(PASSES)[-1]}" data-calls="6"' in page.passes.said.value
     assert "6 / 13" in words(page.passes.counts.value) and not page.memory._begun
     page.memory.begin()
     recorded = int(re.findall(r'data-total="(\d+)"', page.memory.said.value)[0])
