@@ -85,6 +85,17 @@ def weighted(network: Any) -> dict[str, Any]:
     return {name: layer for name, layer in network.named_sublayers() if isinstance(layer, kinds)}
 
 
+def labelled(network: Any) -> dict[str, str]:
+    """What a layer with weights is called on the page, by name: "3 · Conv2D 16 → 32"."""
+    from sampan.quantization.base import channel_axis
+
+    found = {}
+    for name, layer in weighted(network).items():
+        shape, axis = layer.weight.shape, channel_axis(layer)
+        found[name] = f"{name} · {type(layer).__name__} {shape[1 - axis]} → {shape[axis]}"
+    return found
+
+
 def scales(layer: Any) -> NDArray[np.float32]:
     """The magnitude of the largest weight of each output channel, in a shape that broadcasts to the weight's."""
     from sampan.quantization.base import channel_axis

@@ -16,9 +16,9 @@ from ..common.pieces import beside, button, card, choice, plot_words
 from ..common.widgets import Plot, Slider
 from ..common.work import Latest
 from . import networks
-from .bench import FULL, LEAST, MOST, Bench, packed_bytes, scales, weighted
+from .bench import FULL, LEAST, MOST, Bench, labelled, packed_bytes, scales, weighted
 from .networks import Subject
-from .part import DeployPart, needs_digits, stats
+from .part import DeployPart, needs_digits, signed, stats
 
 BITS = (FULL, *range(MOST, LEAST - 1, -1))
 BINS = 81
@@ -58,11 +58,12 @@ class BitsPart(DeployPart):
             return
         self._whole = networks.accuracy(subject.network, subject.digits)  # type: ignore[arg-type]  # checked above
         texts = [self._t("bits.full"), *(str(n) for n in BITS[1:])]
-        for name in weighted(subject.network):
-            self.bits[name] = Slider(label=name, texts=texts, live=True)
+        labels = labelled(subject.network)
+        for name, label in labels.items():
+            self.bits[name] = Slider(label=label, texts=texts, live=True)
             self.bits[name].observe(lambda _: self.changed(), "index")
         self.sliders.children = tuple(self.bits.values())
-        self.layer.options = [(name, name) for name in self.bits]
+        self.layer.options = [(label, name) for name, label in labels.items()]
         self.layer.value = next(iter(self.bits))
         self.changed()
 
@@ -105,7 +106,7 @@ class BitsPart(DeployPart):
         whole = slim.file_bytes(subject.network)
         figures = [
             ("accuracy", percent(self.accuracy)),
-            ("lost", f"{100 * (self.accuracy - self._whole):+.1f}"),
+            ("lost", signed(100 * (self.accuracy - self._whole))),
             ("file", size(self.bytes)),
             ("share", f"{self.bytes / whole:.2f}"),
         ]

@@ -16,7 +16,7 @@ from ..train import drawing
 from . import networks
 from .bench import Bench
 from .networks import Subject
-from .part import DeployPart, measured, needs_digits, table
+from .part import DeployPart, measured, needs_digits, signed, table
 
 
 class ComparePart(DeployPart):
@@ -113,7 +113,7 @@ class ComparePart(DeployPart):
         away = answers[1] - answers[0]
         most = int(np.abs(away).argmax())
         key = "try.both" if first == second else "try.disagree"
-        verdict = self._t(key, first=first, second=second, digit=most, points=f"{100 * away[most]:+.1f}")
+        verdict = self._t(key, first=first, second=second, digit=most, points=signed(100 * float(away[most])))
         head = [self._t(f"column.{key}") for key in ("digit", "original", "small", "difference")]
         rows = [
             (
@@ -147,6 +147,6 @@ def _difference(value: float) -> str:
     """A bar from the middle to the right for more, to the left for less."""
     width, side = 50 * abs(value), "left" if value >= 0 else "right"
     return (
-        f'<span class="sp-number">{100 * value:+.1f}</span>'
+        f'<span class="sp-number">{signed(100 * value)}</span>'
         f'<span class="de-away"><span class="is-{side}" style="width:{width:.1f}%"></span></span>'
     )

@@ -14,9 +14,9 @@ from ..common.figures import duration_short, percent, size
 from ..common.pieces import beside, button, card, plot_words
 from ..common.widgets import Plot, Slider
 from . import networks
-from .bench import Bench
+from .bench import Bench, labelled
 from .networks import Subject
-from .part import DeployPart, Step, needs_digits, table
+from .part import DeployPart, Step, needs_digits, signed, table
 
 RATIOS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 EPOCHS = (0, 1, 2, 4)
@@ -43,14 +43,15 @@ class FiltersPart(DeployPart):
         self.plot = Plot(
             title=self._t("filters.title"), empty=self._t("filters.empty"), words=plot_words(lang)
         )
-        self.result = widgets.HTML()
+        self.result = widgets.HTML(self._empty())
         form = card([self.sliders, self.equal, self.epochs, buttons, self.back, self.status], "sx-form")
         self.root = beside(form, [card([self.plot], "de-card"), card([self.result], "de-card")])
 
     def fresh(self, subject: Subject) -> None:
         """Measures the sensitivity of the network, which takes a second."""
         self.curves, self.rows = {}, []
-        self.plot.figure = self.plot.summary = self.result.value = ""
+        self.plot.figure = self.plot.summary = ""
+        self.result.value = self._empty()
         self.ratios, self.sliders.children = {}, ()
         self.start.disabled = self.equal.disabled = self.back.disabled = True
         if needs_digits(self, subject):
@@ -100,15 +101,16 @@ class FiltersPart(DeployPart):
 
     def restore(self) -> None:
         """All filters again."""
-        self.back.disabled, self.result.value, self.rows = True, "", []
+        self.back.disabled, self.result.value, self.rows = True, self._empty(), []
         self.bench.prune(None)
 
     # ---- what is shown
 
     def _offer(self) -> None:
         """A slider for each layer that was measured."""
+        labels = labelled(self.bench.subject.network) if self.bench.subject is not None else {}
         self.ratios = {
-            name: Slider(label=name, texts=[f"{100 * ratio:.0f} %" for ratio in RATIOS], live=True)
+            name: Slider(label=labels[name], texts=[f"{100 * ratio:.0f} %" for ratio in RATIOS], live=True)
             for name in self.curves
         }
         for slider in self.ratios.values():
@@ -124,14 +126,20 @@ class FiltersPart(DeployPart):
     def _draw(self) -> None:
         chosen = {name: RATIOS[slider.index] for name, slider in self.ratios.items()}
         self.plot.figure = lines(
-            self.curves, chosen, self._t("filters.axis.ratio"), self._t("filters.axis.accuracy")
+            {self.ratios[name].label: curve for name, curve in self.curves.items()},
+            {self.ratios[name].label: ratio for name, ratio in chosen.items()},
+            self._t("filters.axis.ratio"),
+            self._t("filters.axis.accuracy"),
         )
+
+    def _empty(self) -> str:
+        return f'<p class="sp-muted">{escape(self._t("filters.later"))}</p>'
 
     def _said(self) -> str:
         (_, bytes_, seconds, score), *_, (_, small_bytes, small_seconds, small_score) = self.rows
         verdict = self._t(
             "filters.said", bytes=f"{small_bytes / bytes_:.2f}", time=f"{small_seconds / seconds:.2f}",
-            points=f"{100 * (small_score - score):+.1f}",
+            points=signed(100 * (small_score - score)),
         )  # fmt: skip
         head = [self._t(f"column.{key}") for key in ("network", "bytes", "time", "accuracy")]
         rows = [

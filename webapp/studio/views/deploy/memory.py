@@ -92,10 +92,9 @@ def timeline(stage: Any, lang: str) -> str:
     for step in range(len(calls)):
         total += sum(buffer.bytes for buffer in made if buffer.born == step)
         kept.append(total)
-    steps = [step + 1 for step in range(len(calls))]
     lines = [
-        _stairs(steps, kept, words("memory.line.kept", lang), "var(--sp-soft)", "dot"),
-        _stairs(steps, needed, words("memory.line.freed", lang), "var(--sp-accent)", "solid"),
+        _stairs(kept, words("memory.line.kept", lang), "var(--sp-soft)", "dot"),
+        _stairs(needed, words("memory.line.freed", lang), "var(--sp-accent)", "solid"),
         {
             "type": "scatter", "mode": "lines", "x": [0.5, len(calls) + 0.5], "y": [stage.peak] * 2, "yaxis": "y2",
             "name": words("memory.line.bound", lang), "line": {"color": "var(--sp-bad)", "width": 1, "dash": "dash"},
@@ -111,16 +110,17 @@ def timeline(stage: Any, lang: str) -> str:
     )
     layout = {
         "height": height, "bargap": 0, "hovermode": "closest", "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "xaxis": {"title": {"text": words("memory.axis.step", lang)}, "range": [0.5, len(calls) + 0.5], "anchor": "y2"},
+        "xaxis": {"title": {"text": words("memory.axis.step", lang), "standoff": 2}, "range": [0.5, len(calls) + 0.5], "anchor": "y2"},
         "yaxis": {"autorange": "reversed", "domain": [lower + 0.08, 1], "tickfont": {"size": 10}, "showgrid": False, **ticks},
         "yaxis2": {"domain": [0, lower], "title": {"text": words("memory.axis.bytes", lang)}, "rangemode": "tozero", "tickformat": "~s"},
-        "legend": {"orientation": "h", "y": -0.12, "yanchor": "top", "x": 0},
+        "legend": {"orientation": "h", "y": -58 / (height - 16), "yanchor": "top", "x": 0},
     }  # fmt: skip
     return json.dumps({"data": [{**bars, "showlegend": False}, *lines], "layout": layout})
 
 
-def _stairs(x: list[int], y: list[int], name: str, colour: str, dash: str) -> dict[str, Any]:
+def _stairs(y: list[int], name: str, colour: str, dash: str) -> dict[str, Any]:
+    """A level during each call."""
     return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "yaxis": "y2", "name": name,
-        "line": {"color": colour, "width": 2, "dash": dash, "shape": "hvh"}, "hoverinfo": "name+y",
+        "type": "scatter", "mode": "lines", "x": [step + 0.5 for step in range(len(y) + 1)], "y": [*y, *y[-1:]],
+        "yaxis": "y2", "name": name, "line": {"color": colour, "width": 2, "dash": dash, "shape": "hv"}, "hoverinfo": "name+y",
     }  # fmt: skip

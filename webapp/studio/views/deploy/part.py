@@ -202,6 +202,11 @@ def table(head: Iterable[str], rows: Iterable[tuple[str, Iterable[str]]], captio
     )
 
 
+def signed(value: float) -> str:
+    """+0.3, −1.2 with a minus sign."""
+    return f"{value:+.1f}".replace("-", "\u2212")
+
+
 def measured(value: float, most: float, text: str, kind: str = "sparse") -> str:
     """A number with a bar below it, as long as its share of the most."""
     width = max(100 * value / most, 0.5) if most > 0 else 0.5

@@ -53,7 +53,7 @@ class PassesPart(DeployPart):
         said = known(f"about.{stage.name or 'recorded'}", self.lang, self._t("about.other"))
         changed = "" if not stage.name else self._t("passes.fewer" if fewer else "passes.same", count=fewer)
         self.said.value = (
-            f'<p class="sx-verdict" role="status" data-pass="{escape(stage.name or "recorded")}" data-calls="{len(stage.program.calls)}">'
+            f'<p class="sx-verdict de-said" role="status" data-pass="{escape(stage.name or "recorded")}" data-calls="{len(stage.program.calls)}">'
             f"{escape(sentences(self.lang, said, changed))}</p>"
         )
         self.plot.figure = self._pictures[self.slider.index]

@@ -14,7 +14,8 @@ from typing import Any
 from ..common.figures import size
 from .part import known, words
 
-ROWS, ROW = 24, 22  # calls of a column, pixels of a call
+ROWS, ROW = 28, 22  # calls of a column, pixels of a call
+ROOMY = 1  # columns up to which a label has the shape too
 KINDS = {
     "convolution": ("convol", "conv2d"),
     "product": ("mm", "matmul", "linear", "affine", "attention", "bmm"),
@@ -70,23 +71,34 @@ def picture(recorded: Any, stage: Any, lang: str) -> str:
         return float(number // rows), -float(number % rows)
 
     fused = {repr(call.result) for call in joined(recorded, stage)}
+    present = {place[ref] for ref in place if ref.kind == "x"}
+    present |= {place[ref] for call in stage.program.calls for ref in refs(call.result) if ref in place}
     dots: list[dict[str, Any]] = []
     lines: tuple[list[float | None], list[float | None]] = ([], [])
-    present = {place[ref] for ref in place if ref.kind == "x"}
     for ref in (ref for ref in place if ref.kind == "x"):
-        dots.append(_dot(at(place[ref]), words("program.input", lang), INPUT, "square", _fact(stage, ref)))
+        dots.append(
+            _dot(at(place[ref]), words("program.input", lang), INPUT, "square", stage, ref, _fact(stage, ref))
+        )
     for call in stage.program.calls:
         made = next((ref for ref in refs(call.result) if ref in place), None)
         if made is None:
             continue
-        present.add(place[made])
         symbol = "diamond" if repr(call.result) in fused else "circle"
         dots.append(
-            _dot(at(place[made]), call.name, colour(kind_of(call.name)), symbol, _hover(stage, call, lang))
+            _dot(
+                at(place[made]),
+                call.name,
+                colour(kind_of(call.name)),
+                symbol,
+                stage,
+                made,
+                _hover(stage, call, lang),
+            )
         )
         for ref in dict.fromkeys(refs([call.args, call.settings])):
             if ref in place and place[ref] < place[made]:
-                _join(lines, place[ref], place[made], rows, at)
+                past = any(number in present for number in range(place[ref] + 1, place[made]))
+                _join(lines, at(place[ref]), at(place[made]), columns if past else 0)
     gone = [at(number) for number in range(total) if number not in present]
     traces = [
         _trace("lines", lines[0], lines[1], line={"color": "#8a94a3", "width": 1}, hoverinfo="skip"),
@@ -96,7 +108,7 @@ def picture(recorded: Any, stage: Any, lang: str) -> str:
             marker={"size": 9, "symbol": "circle-open", "color": GONE},
         ),
         _trace(
-            "markers+text", [dot["x"] for dot in dots], [dot["y"] for dot in dots], text=[dot["name"] for dot in dots],
+            "markers+text", [dot["x"] for dot in dots], [dot["y"] for dot in dots], text=[dot["name"] if columns > ROOMY else dot["label"] for dot in dots],
             textposition="middle right", textfont={"size": 11, "color": "#1f2a37"},
             hovertext=[dot["hover"] for dot in dots], hoverinfo="text",
             marker={"size": 11, "symbol": [dot["symbol"] for dot in dots], "color": [dot["colour"] for dot in dots]},
@@ -104,7 +116,7 @@ def picture(recorded: Any, stage: Any, lang: str) -> str:
     ]  # fmt: skip
     layout = {
         "height": ROW * rows + 24, "showlegend": False, "hovermode": "closest", "margin": {"l": 4, "r": 4, "t": 8, "b": 8},
-        "xaxis": {"visible": False, "range": [-0.16, columns - 0.1]}, "yaxis": {"visible": False, "range": [0.7 - rows, 0.7]},
+        "xaxis": {"visible": False, "range": [-0.04 * columns, columns - 0.1]}, "yaxis": {"visible": False, "range": [0.7 - rows, 0.7]},
     }  # fmt: skip
     return json.dumps({"data": traces, "layout": layout})
 
@@ -137,16 +149,29 @@ def _trace(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> dict[s
     return {"type": "scatter", "mode": mode, "x": list(x), "y": list(y), "cliponaxis": False, **more}
 
 
-def _dot(at: tuple[float, float], name: str, colour: str, symbol: str, hover: str) -> dict[str, Any]:
-    return {"x": at[0], "y": at[1], "name": name, "colour": colour, "symbol": symbol, "hover": hover}
+def _dot(
+    at: tuple[float, float], name: str, colour: str, symbol: str, stage: Any, ref: Any, hover: str
+) -> dict[str, Any]:
+    """A call, or an input; `label` is its name with the shape of its value."""
+    label = f"{name}  <i>{_shape(stage, ref)}</i>"
+    return {
+        "x": at[0],
+        "y": at[1],
+        "name": name,
+        "label": label,
+        "colour": colour,
+        "symbol": symbol,
+        "hover": hover,
+    }
+
+
+def _shape(stage: Any, ref: Any) -> str:
+    return "×".join(map(str, stage.values[ref].shape)) or "·"
 
 
 def _fact(stage: Any, ref: Any) -> str:
     value = stage.values.get(ref)
-    if value is None:
-        return repr(ref)
-    shape = "×".join(map(str, value.shape)) or "·"
-    return f"{ref!r}: {shape} {value.dtype}, {size(value.bytes)}"
+    return f"{ref!r}: {_shape(stage, ref)} {value.dtype}, {size(value.bytes)}" if value else repr(ref)
 
 
 def _hover(stage: Any, call: Any, lang: str) -> str:
@@ -159,17 +184,16 @@ def _hover(stage: Any, call: Any, lang: str) -> str:
     return "<br>".join([*lines, escape(call.line)])
 
 
-def _join(lines: Any, start: int, end: int, rows: int, at: Any) -> None:
-    """A line between two places: straight to the next one, a curve past those between."""
-    (x0, y0), (x1, y1) = at(start), at(end)
-    bend = 0.0 if end - start == 1 or x0 != x1 else min(0.05 + 0.012 * (end - start), 0.14)
-    if bend == 0.0 and x0 == x1:
-        points = [(x0, y0), (x1, y1)]
-    else:
+def _join(lines: Any, start: tuple[float, float], end: tuple[float, float], columns: int) -> None:
+    """A line between two places: straight where nothing is between them (columns: 0) or in another column, else a curve on the
+    left, of the same width in pixels for each number of columns."""
+    (x0, y0), (x1, y1) = start, end
+    bend = min(0.008 + 0.0025 * (y0 - y1), 0.033) * columns if x0 == x1 else 0.0
+    points = [(x0, y0), (x1, y1)]
+    if bend or x0 != x1:
         points = []
         for i in range(13):
             s = i / 12
-            ease = s * s * (3 - 2 * s)
-            points.append((x0 + (x1 - x0) * ease - bend * 4 * s * (1 - s), y0 + (y1 - y0) * s))
+            points.append((x0 + (x1 - x0) * s * s * (3 - 2 * s) - bend * 4 * s * (1 - s), y0 + (y1 - y0) * s))
     lines[0].extend([*(x for x, _ in points), None])
     lines[1].extend([*(y for _, y in points), None])
