@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.connect import KernelConnectionInfo, LocalPortCache
 from jupyter_client.provisioning import LocalProvisioner
 from sqlalchemy.exc import SQLAlchemyError
 from tornado import web
@@ -28,6 +28,7 @@ from . import here, machine, record
 from .binding import environment_of, full, limits_of
 from .cgroup import Cgroup
 from .lease import Ask, Lease, Place, Purpose, Refused, Store
+from .ports import AccountPorts
 from .zygote.client import NotReady, Spawn
 
 _LOOK_S = 0.3  # between two checks of the queue
@@ -66,6 +67,8 @@ class SessionProvisioner(LocalProvisioner):
         before = dict(kwargs.get("env") or os.environ)
         await self._have_a_lease(before)
         assert self.lease is not None
+        if not LocalPortCache.initialized():
+            AccountPorts.instance()  # which `super` asks for ports
         try:
             prepared = await super().pre_launch(**kwargs)
             # After super(), which fills in the environment of the kernelspec.
