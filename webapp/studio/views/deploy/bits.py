@@ -53,7 +53,7 @@ class BitsPart(DeployPart):
         self.bits, self.sliders.children, self._base = {}, (), None
         self.plot.figure = self.plot.summary = self.result.value = ""
         for one in self.all:
-            one.disabled = subject.digits is None
+            one.disabled = True
         if needs_digits(self, subject):
             return
         self._whole = networks.accuracy(subject.network, subject.digits)  # type: ignore[arg-type]  # checked above
@@ -65,6 +65,8 @@ class BitsPart(DeployPart):
         self.sliders.children = tuple(self.bits.values())
         self.layer.options = [(label, name) for name, label in labels.items()]
         self.layer.value = next(iter(self.bits))
+        for one in self.all:
+            one.disabled = False
         self.changed()
 
     def set_all(self, bits: int) -> None:
