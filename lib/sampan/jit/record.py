@@ -28,7 +28,7 @@ from ..engine.operator import Operator
 from ..engine.tensor import Tensor
 from ..trace import calling_line
 from . import guards
-from .program import Call, Guard, Program, Ref, leaves, mapped
+from .program import Call, Guard, Program, Ref, leaves, mapped, refs
 
 _LIBRARY = f"{Path(__file__).parent.parent}{os.sep}"
 # Functions of torch whose answers depend on shape, dtype, place and layout alone.
@@ -51,6 +51,8 @@ _METADATA = frozenset(
     )
 )
 _recording: dict[int, Recorder] = {}
+WAYS = 16  # through a function, by truth values, that a file may have
+reasons: dict[str, str] = {}  # why a loop or branch of the user's is not rewritten, by "file.py:12"
 _SMALL = 4096  # entries: buffers up to this are compared by content
 
 
@@ -66,7 +68,21 @@ def recorder_of_flow() -> Recorder | None:
 
 
 class Refused(InvalidArgument):
-    """A function that no Program stands for, whatever the sizes."""
+    """A function that no Program stands for, whatever the sizes. The text begins with the user's line, not
+    with a name of this library."""
+
+    def __init__(self, text: str) -> None:
+        ValueError.__init__(self, text)
+        self.reason = text
+
+
+def too_many_ways(name: str, line: str) -> Refused:
+    """The error for a function whose truth values lead more ways than a file holds."""
+    return Refused(
+        f"{line}: more than {WAYS} ways through the function, by {name.strip('_')}() of a Tensor; "
+        f"{reasons.get(line, 'it is in no loop that is rewritten')}; write a loop with "
+        "paddle.static.nn.while_loop"
+    )
 
 
 class Outside:
@@ -116,10 +132,10 @@ class Recorder(TorchFunctionMode):
     complex: whether there is a complex value. takes_flow: whether a loop or branch is one call, with its
     Programs in it (control_flow.py). inside: values that exist in such a Program alone.
     fixes_shapes: whether the variables of a loop must keep their shapes, and both ways of a branch give the
-    same ones.
+    same ones. loops_over_rows: whether `for row in x` of a Tensor is a loop of the Program.
     """
 
-    fixes_shapes = True
+    fixes_shapes, loops_over_rows = True, False
 
     def __init__(
         self,
@@ -209,10 +225,14 @@ class Recorder(TorchFunctionMode):
 
     def _leaves(self, function: Any, name: str, args: Any, settings: Any, result: Any) -> Any:
         """A value leaves the graph: what follows depends on it. What the caller gets for it."""
+        if self.takes_flow and len(self.program.guards) > WAYS:
+            raise too_many_ways(name, calling_line())
         if self.depth_of_parts:
+            line = calling_line()
             raise Refused(
-                f"{calling_line()}: {name.strip('_')}() of a Tensor decides what is computed in a loop or "
-                "branch; write it with paddle.static.nn.cond or while_loop, or with paddle.where"
+                f"{line}: {name.strip('_')}() of a Tensor decides what is computed in a loop or branch; "
+                f"{reasons.get(line, 'it is not rewritten')}; write it with paddle.static.nn.cond or "
+                "while_loop, or with paddle.where"
             )
         if isinstance(result, bool) and self._outcomes:
             result = self._outcomes.pop(0)
@@ -269,6 +289,13 @@ class Recorder(TorchFunctionMode):
         finally:
             self.depth_of_parts -= 1
             self.program.steps = outer
+
+    def trial(self, function: Any) -> Any:
+        """What a function returns, without its calls. The Tensors of it are read nowhere."""
+        steps, result = self.apart(function)
+        made = (ref for call in steps if isinstance(call, Call) for ref in refs([call.result, call.saved]))
+        self.inside.update(made)
+        return result
 
     def fresh(self, like: Tensor) -> tuple[Tensor, Ref]:
         """A new value that begins as a copy of a Tensor."""

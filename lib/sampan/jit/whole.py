@@ -22,9 +22,11 @@ from .code import Branch
 from .control_flow import flow_calls
 from .function import ConcreteProgram, StaticFunction, plain_function
 from .program import Call, Program, Ref, leaves, mapped, refs
-from .record import Outside, Recorder
+from .python_flow import rewritten_layers
+from .record import WAYS, Outside, Recorder, reasons, too_many_ways
 from .record import Refused as Refused
 from .saved_form import encoded
+from .source_rewriting import rewritten
 from .spec import InputSpec
 from .symbolic import Axis, Sizes, generalized
 
@@ -32,7 +34,6 @@ from .symbolic import Axis, Sizes, generalized
 # small images and sentences, and pictures for networks that need them.
 _BATCHES = (2, 3, 5)
 OTHERS = ((32, 48, 64), (224, 256, 320))
-_PATHS = 16  # ways through the function that a Program may have
 
 
 class Whole(NamedTuple):
@@ -86,18 +87,20 @@ def recorded(function: Callable[..., Any], input_spec: Any, outside: Outside) ->
     takes, specs = _described(function, input_spec)
     axes = [Axis(i, axis) for i, spec in enumerate(specs) for axis in spec.unknown]
     failure: Exception | None = None
-    for lengths in OTHERS if any(a.axis for a in axes) else OTHERS[:1]:
-        for groups in _groupings(axes):
-            sizes = _sizes(groups, lengths)
-            try:
-                program, *others = _paths(
-                    partial(_run, function, takes, specs, outside=outside), sizes, groups
-                )
-                return Whole(program, takes, specs, [group for group in groups if len(group) > 1], others)
-            except Refused:
-                raise
-            except InvalidArgument as error:  # the sizes do not fit to one another, or are too small
-                failure = failure or error
+    tried = OTHERS if any(a.axis for a in axes) else OTHERS[:1]
+    ways = [
+        (rows, lengths, groups) for rows in (False, True) for lengths in tried for groups in _groupings(axes)
+    ]
+    for rows, lengths, groups in ways:
+        sizes = _sizes(groups, lengths)
+        run = partial(_run, function, takes, specs, outside=outside, rows=rows)
+        try:
+            program, *others = _paths(run, sizes, groups)
+            return Whole(program, takes, specs, [group for group in groups if len(group) > 1], others)
+        except Refused as error:
+            raise failure if rows and failure is not None else error from error
+        except InvalidArgument as error:  # the sizes do not fit to one another, or are too small
+            failure = failure or error
     assert failure is not None
     raise failure
 
@@ -116,12 +119,8 @@ def _paths(
         program = generalized(runs, sizes, [group[0] for group in groups]) if groups else first
         left += [[*seen[:i], not seen[i]] for i in range(len(outcomes), len(seen))]
         found.append(program)
-        if len(found) + len(left) > _PATHS:
-            guard = program.guards[-1]
-            raise Refused(
-                f"{guard.line}: more than {_PATHS} ways through the function, by {guard.name.strip('_')}() "
-                "of a Tensor; write a loop with paddle.static.nn.while_loop"
-            )
+        if len(found) + len(left) > WAYS:
+            raise too_many_ways(program.guards[-1].name, program.guards[-1].line)
     return found
 
 
@@ -209,6 +208,19 @@ def called(function: Callable[..., Any], takes: Any, tensors: Sequence[Tensor]) 
     return plain(*bound.args, **bound.kwargs)
 
 
+def _called_rewritten(function: Callable[..., Any], takes: Any, tensors: Sequence[Tensor]) -> Any:
+    """The same with Python's loops and branches as calls, which the recorder takes."""
+    plain = plain_function(function)
+    layers = [part for top in StaticFunction(plain)._layers() for part in top.sublayers(include_self=True)]
+    with rewritten_layers(layers):
+        try:
+            return called(rewritten(plain), takes, tensors)
+        except UnboundLocalError as error:
+            raise Refused(
+                f"{error}; a name that a loop or one way of a branch gives a value needs one before it"
+            ) from error
+
+
 def _run(
     function: Callable[..., Any],
     takes: Any,
@@ -216,22 +228,26 @@ def _run(
     sizes: Sizes,
     outcomes: Sequence[bool],
     outside: Outside,
+    rows: bool,
 ) -> Program:
-    """One recorded run with random inputs. outcomes: of the first truth values that Python reads."""
+    """One recorded run with random inputs. outcomes: of the first truth values that Python reads. rows:
+    whether a loop over the rows of a Tensor is one of the Program, for any number of them."""
     tensors = samples(specs, sizes, 0)
     recorder = Recorder(
         tensors, outside, {id(t.data): t for t in _owned(function)}, outcomes, takes_flow=True
     )
+    recorder.loops_over_rows = rows
     with recorder.watching():
-        result = called(function, takes, tensors)
+        result = _called_rewritten(function, takes, tensors)
     if recorder.refused:
         raise Refused(f"{recorder.refused[0]}")
     number = next((g for g in recorder.program.guards if not isinstance(g.outcome, bool)), None)
     if number is not None:
         guard = number
         raise Refused(
-            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; keep it a "
-            "Tensor, or write a loop with paddle.static.nn.while_loop"
+            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; "
+            f"{reasons[guard.line] + '; ' if guard.line in reasons else ''}keep it a Tensor, or write a loop "
+            "with paddle.static.nn.while_loop"
         )
     if any(ref.kind == "x" for call in recorder.program.calls for ref in call.writes):
         raise Refused("it writes into an argument")
