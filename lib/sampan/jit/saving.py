@@ -38,13 +38,12 @@ from .saved_form import decoded, encoded, program_from_json, program_to_json
 from .spec import InputSpec
 from .symbolic import Axis
 from .translated import TranslatedLayer
-from .whole import OTHERS, Whole, called, evaluating, flat, recorded, samples
+from .whole import OTHERS, Whole, called, endless, evaluating, flat, recorded, samples
 
 VERSION = 2  # 2 has loops and branches
 _HEAD = "sampan program"
 _TOLERANCE = 1e-5
 _MOST = (1, 3, 7)  # the largest of whole numbers that come alone, in each trial; one trial without loops
-ROUNDS = 10_000  # of a loop of a file that is checked; more are taken for a loop that does not end
 
 
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **configs: Any) -> None:
@@ -233,10 +232,7 @@ def _check(draft: Path, functions: dict[str, Whole], originals: dict[str, Callab
         keys = [key for key, (own, _) in trials.items() if own == name]
         keys = [key for key in keys if not made.flows or f"{key}.0" in answers]
         if not keys and any(True for ref in refs(made.program.result)):
-            raise InvalidArgument(
-                f"{made.flows[0].line}: {name}: for random inputs a loop takes more than {ROUNDS} rounds, "
-                "or the layer refuses them; give the loop a largest number of rounds"
-            )
+            raise InvalidArgument(endless(made))
         if any(call.random for call in made.program.calls):
             continue
         for key in keys:

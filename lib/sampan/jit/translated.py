@@ -13,6 +13,7 @@ from ..engine.apply import wrap
 from ..engine.errors import InvalidArgument, InvalidType
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
+from .control_flow import Endless
 from .evaluation import Branches, Evaluation, Lengths, call_on_tape
 from .function import StaticFunction
 from .program import Guard, Program, Ref, mapped, refs
@@ -90,6 +91,8 @@ class _Runner:
                 program, results, found = self._branches(given)
                 return self._filled(program.result, dict(zip(results, found, strict=True)), tensors)
             found = self.evaluation(given)
+        except Endless:
+            raise
         except Exception:
             return self._recorded.dygraph_function(*tensors)  # which names the operator and its argument
         if self._one is not None and self._one.kind == "v":

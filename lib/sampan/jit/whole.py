@@ -18,6 +18,7 @@ from ..engine.backward import no_grad
 from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
+from . import control_flow
 from .code import Branch
 from .control_flow import flow_calls
 from .function import ConcreteProgram, StaticFunction, plain_function
@@ -34,6 +35,7 @@ from .symbolic import Axis, Sizes, generalized
 # small images and sentences, and pictures for networks that need them.
 _BATCHES = (2, 3, 5)
 OTHERS = ((32, 48, 64), (224, 256, 320))
+ROUNDS = 10_000  # of a loop that is checked; more are taken for a loop that does not end
 
 
 class Whole(NamedTuple):
@@ -268,6 +270,27 @@ def _run(
 def _owned(function: Callable[..., Any]) -> list[Tensor]:
     owners = StaticFunction(plain_function(function))._layers()
     return [t for layer in owners for t in (*layer.parameters(), *layer.buffers())]
+
+
+def ends(function: Callable[..., Any], loaded: Whole, tensors: Sequence[Tensor]) -> bool:
+    """Whether a function of a file answers these inputs, each of its loops within ROUNDS rounds."""
+    before, control_flow.most_rounds = control_flow.most_rounds, ROUNDS
+    try:
+        with no_grad():
+            function(**filled_in(loaded.takes, tensors))
+        return True
+    except (control_flow.Endless, InvalidArgument):
+        return False
+    finally:
+        control_flow.most_rounds = before
+
+
+def endless(loaded: Whole) -> str:
+    """What to say of a file of which no random inputs are answered."""
+    return (
+        f"{loaded.flows[0].line}: for random inputs a loop takes more than {ROUNDS} rounds, or the layer "
+        "refuses them; give the loop a largest number of rounds"
+    )
 
 
 def flat(result: Any) -> list[Tensor]:

@@ -16,6 +16,7 @@ from ..engine.backward import no_grad
 from ..engine.errors import InvalidArgument, InvalidType
 from ..engine.operator import MISSING_DEFAULT
 from ..engine.tensor import Tensor
+from ..jit.control_flow import Flow
 from ..jit.evaluation import tolerance
 from ..jit.function import StaticFunction
 from ..jit.passes import optimized
@@ -29,7 +30,8 @@ from ..jit.whole import recorded as recorded_whole
 from ..nn.layer import Layer
 from ..serialization import replacing
 from .emitters import FUNCTIONS, OPERATORS
-from .facts import Fact, facts
+from .facts import Facts, facts
+from .flow import emitted_flow
 from .graph import Graph, Unsupported
 from .library import array_of, library, number_of, runtime, session
 
@@ -133,9 +135,7 @@ def _folded(loaded: Whole, outside: Outside) -> Whole:
 # --- writing ---
 
 
-def built(
-    loaded: Whole, known: dict[Ref, Fact], outside: dict[Ref, tuple[str, torch.Tensor]], opset: int
-) -> Any:
+def built(loaded: Whole, known: Facts, outside: dict[Ref, tuple[str, torch.Tensor]], opset: int) -> Any:
     """The ModelProto of a Program. InvalidArgument with all calls that cannot be said."""
     onnx = library()
     graph = Graph(known, opset, outside)
@@ -149,7 +149,7 @@ def built(
             for a, n in enumerate(spec.shape)
         ]
         inputs.append(onnx.helper.make_tensor_value_info(str(spec.name), number_of(known[ref].dtype), shape))
-    failures = [f for call in loaded.program.calls if (f := _emitted(graph, call))]
+    failures = [failure for call in loaded.program.calls for failure in _emitted(graph, call)]
     if failures:
         listed = "\n  ".join(dict.fromkeys(failures))
         raise InvalidArgument(
@@ -184,16 +184,18 @@ def _axis_name(axis: Axis, loaded: Whole) -> str:
     return f"{loaded.specs[axis.input].name}_axis_{axis.axis}"
 
 
-def _emitted(graph: Graph, call: Call) -> str:
-    """Write a call's nodes; or return why it cannot be, with the line of the model."""
+def _emitted(graph: Graph, call: Call) -> list[str]:
+    """Write a call's nodes; or return why it cannot be, with the line of the model, for each call in it."""
     graph.result, graph.line = call.result, call.line
     made = list(refs(call.result))
     same = [graph.known[ref].buffer for ref in made]
     if made and all(b is not None and b.numel() <= _FOLDED for b in same):
         graph.names.update({ref: graph.buffer(b) for ref, b in zip(made, same, strict=True) if b is not None})
-        return ""
+        return []
     emitter = (FUNCTIONS if call.operator is None else OPERATORS).get(call.name)
     try:
+        if isinstance(call.function, Flow):
+            return emitted_flow(graph, call, _emitted)
         if call.random:
             raise Unsupported("random numbers")
         if emitter is None:
@@ -204,8 +206,8 @@ def _emitted(graph: Graph, call: Call) -> str:
     except (Unsupported, TypeError, ValueError, KeyError, AttributeError) as error:
         graph.names.update(dict.fromkeys(made, "unsaid"))
         reason = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}: {error}"
-        return f"{call.line}: {call.name}: {reason}"
-    return ""
+        return [f"{call.line}: {call.name}: {reason}"]
+    return []
 
 
 def _bound(call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -44,6 +44,15 @@ class Graph:
         self._shared: dict[Any, str] = {}
         self._numbers = count()
 
+    def share(self, other: Graph) -> None:
+        """Number nodes with those of another graph, whose constants this one knows too."""
+        self._numbers = other._numbers
+        self._shared = {key: name for key, name in other._shared.items() if type(key) is tuple}
+
+    def fresh(self, kind: str) -> str:
+        """A name that nothing has."""
+        return f"{kind}_{next(self._numbers)}"
+
     # --- facts ---
 
     def fact(self, value: Any) -> Fact:
