@@ -406,4 +406,46 @@ CALLS = {
         *("speech.delays.text_delays(times, chunk, lookahead, seconds)", "recognizer.delays(times)"),
         *("sampan.speech.text_delays(times, chunk, lookahead, seconds)",),
     ),
+    "quantization.observers.AbsMaxChannelWiseWeightObserverLayer._observe": (
+        *(
+            "sampan.quantization.observers.AbsmaxObserverLayer(None)(data)",
+            "paddle.quantization.observers.AbsMaxChannelWiseWeightObserver()._instance(None)(data)",
+        ),
+        *("super(type(self), self)._observe(data)", "type(self)._observe(self, data)"),
+        *("paddle.nn.quant.weight_quantize(data)", "torch.ao.quantization.PerChannelMinMaxObserver(0)(data)"),
+    ),
+    "quantization.quanters.fake_quantize": (
+        *(
+            "sampan.quantization.quanters.fake_quantize(x, scale, levels)",
+            "sampan.quantization.base.rounded(x)",
+            "torch.fake_quantize_per_tensor_affine(x, scale, 0, -127, 127)",
+            "torch.fake_quantize_per_channel_affine(x, scale, zeros, 0, -127, 127)",
+        ),
+        *(
+            "torch.quantize_per_tensor(x, scale, 0, torch.qint8)",
+            "paddle.nn.quant.LinearQuanter(scale)(x)",
+            "kernels.cpu_quantization.to_unsigned(x, scale)",
+            "paddle.nn.quant.weight_quantize(x)",
+        ),
+    ),
+    "slim.L1NormFilterPruner.weakest": (
+        *(
+            "paddle.slim.L1NormFilterPruner(model, [1, 3]).weakest(filters, channels, 3)",
+            "super(type(self), self).weakest(filters, channels, 3)",
+            "self._importance(filters)",
+        ),
+        *("self._weakest(labels, 3)", "torch.nn.utils.prune.ln_structured(layer, 'weight', 0.5, 1, 0)"),
+    ),
+    "slim.distill.tempered": (
+        *(
+            "F.softmax(x / 2)",
+            "F.log_softmax(x / 2)",
+            "torch.softmax(x, -1)",
+            "F.cross_entropy(x, y)",
+            "F.kl_div(x, y)",
+        ),
+        *("paddle.logsumexp(x, -1)", "torch.nn.functional.log_softmax(x, -1)", "x.log_softmax(-1)"),
+        *("paddle.slim.soft_label(x, y)", "paddle.slim.dkd(x, y, label)", "scipy.special.softmax(x)"),
+        *("sampan.slim.distill.tempered(x, y, 2.0)", "paddle.nn.Softmax()(x)"),
+    ),
 }

@@ -26,6 +26,7 @@ THROUGH_THE_LIBRARY = {
     *("graph_changed", "paths_counted", "paths_attended", "past_sampled"),
     *("powers", "powers_and_gradient", "mel_energies", "ctc_through_the_library", "texts_found"),
     *("frames_encoded", "pieces_convolved", "pieces_recognised", "partials_read", "recogniser_timed"),
+    *("scales_converted", "weights_in_bits", "network_pruned", "student_taught"),
 }
 
 

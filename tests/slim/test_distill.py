@@ -22,6 +22,18 @@ def test_soft_labels_are_the_cross_entropy_of_torch() -> None:
     assert found == pytest.approx(float(wanted), rel=1e-5)
 
 
+def test_a_temperature_leaves_the_size_of_the_gradient() -> None:
+    student, teacher = pair()
+    student.stop_gradient = False
+    loss: Any = slim.distill.tempered(student, teacher, 3.0)
+    loss.backward()
+    leaf = student.data.detach().clone().requires_grad_()
+    wanted = 9 * torch.nn.functional.cross_entropy(leaf / 3, torch.softmax(teacher.data / 3, 1))
+    wanted.backward()
+    assert float(loss) == pytest.approx(wanted.item(), rel=1e-5)
+    np.testing.assert_allclose(student.grad.numpy(), leaf.grad, rtol=1e-4, atol=1e-6)
+
+
 def test_decoupled_loss_is_the_divergence_where_both_parts_have_their_share() -> None:
     student, teacher = pair()
     label = paddle.to_tensor([0, 1, 2, 3, 4, 0])

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import sampan as paddle
 from sampan import nn, slim
@@ -36,6 +37,17 @@ def test_channels_that_are_0_go_without_a_trace(kind: Any) -> None:
     pruner.restore()
     assert net.depthwise.groups == 8 and slim.flops(net, [2, 3, 4, 4]) == before
     np.testing.assert_array_equal(net(x).numpy(), expected)
+
+
+def test_the_weakest_channels_are_those_with_the_smallest_sums_over_all_members() -> None:
+    generator = np.random.default_rng(4)
+    weights = {0: generator.integers(-9, 9, (7, 2, 3, 3)), 3: generator.integers(-9, 9, (5, 4))}
+    channels = [[(0, 6), (3, 1)], [(0, 1), (3, 2)], [(0, 2), (3, 3)], [(0, 2), (3, 3)], [(0, 0), (0, 5)]]
+    sums = [sum(np.abs(weights[number][index]).sum() for number, index in one) for one in channels]
+    pruner = slim.L1NormFilterPruner(Net(), [2, 3, 4, 4])
+    filters = {number: torch.from_numpy(weight.astype(np.float32)) for number, weight in weights.items()}
+    for count in range(6):
+        assert pruner.weakest(filters, channels, count) == np.argsort(sums, kind="stable")[:count].tolist()
 
 
 def test_a_pruned_network_trains_on() -> None:

@@ -30,6 +30,13 @@ def soft_label(
     return -(labels * F.log_softmax(student / student_temperature)).sum(-1).mean()
 
 
+def tempered(student: Any, teacher: Any, T: float) -> Tensor:
+    """T^2 times `soft_label` at one temperature: without the factor the gradient shrinks as 1 / T^2. It is
+    T (p - q) / batch for the softmax p of the student's logits / T and q of the teacher's."""
+    made: Tensor = soft_label(student, teacher, T, T) * T**2
+    return made
+
+
 def l2(student: Any, teacher: Any) -> Tensor:
     """The mean square of the difference of two values of one shape."""
     _same_shape("l2", student, teacher)
@@ -128,7 +135,7 @@ class Distillation(Layer):
                 raise InvalidArgument("label: expected labels for dkd, got None")
             total = dkd(logits, wanted, label, temperature=self.T)
         else:
-            total = soft_label(logits, wanted, self.T, self.T) * self.T**2
+            total = tempered(logits, wanted, self.T)
         if label is not None:
             total = self.weight * total + (1 - self.weight) * F.cross_entropy(logits, label)
         for name, other in self.features.items():

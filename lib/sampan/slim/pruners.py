@@ -103,19 +103,29 @@ class FilterPruner:
         """A score for each row of a matrix of filters."""
         raise NotImplementedError
 
-    def _scores(self, labels: Sequence[int]) -> dict[int, float]:
-        """The sum of the scores of all filters of a channel."""
-        rows: dict[tuple[int, int], list[float]] = {}
-        found = dict.fromkeys(labels, 0.0)
-        for label in labels:
-            for place in self._members[label]:
-                if place in self.channels.made:
-                    key = place[:2]
-                    if key not in rows:
-                        data = self.channels.outside.tensors[key[0]].data.detach().float()
-                        rows[key] = self._importance(data.movedim(key[1], 0).flatten(1)).tolist()
-                    found[label] += rows[key][place[2]]
-        return found
+    def weakest(
+        self, filters: Mapping[int, torch.Tensor], channels: Sequence[Sequence[tuple[int, int]]], count: int
+    ) -> list[int]:
+        """Numbers of the `count` channels with the lowest scores, the lowest first; of equal ones the first.
+
+        filters: weights by number, buffers [filters, ...] with their filters on the first axis. channels: for
+        each the (number of the weight, index) of all its filters, the sum of whose scores is its score.
+        """
+        scores = {
+            number: self._importance(weight.float().flatten(1)).tolist() for number, weight in filters.items()
+        }
+        totals = [sum(scores[number][index] for number, index in channel) for channel in channels]
+        return sorted(range(len(channels)), key=totals.__getitem__)[:count]
+
+    def _weakest(self, labels: Sequence[int], count: int) -> list[int]:
+        """The labels of the channels that go first."""
+        made = self.channels.made
+        members = [[place for place in self._members[label] if place in made] for label in labels]
+        axes = {number: axis for places in members for number, axis, _ in places}
+        tensors = self.channels.outside.tensors
+        filters = {number: tensors[number].data.detach().movedim(axis, 0) for number, axis in axes.items()}
+        channels = [[(number, index) for number, _, index in places] for places in members]
+        return [labels[place] for place in self.weakest(filters, channels, count)]
 
     # --- pruning ---
 
@@ -141,11 +151,10 @@ class FilterPruner:
                 raise InvalidArgument(
                     f"ratios: {name}: its channels are fixed: they reach the result or a call without a rule"
                 )
-            scores = self._scores(labels)
             count = min(round(ratio * len(labels)), len(labels) - 1)
             left = [label for label in labels if label not in gone]
             # Another weight of the same group may have removed some of them already.
-            chosen = sorted(left, key=scores.__getitem__)[: max(0, count - (len(labels) - len(left)))]
+            chosen = self._weakest(left, max(0, count - (len(labels) - len(left))))
             gone.update(chosen)
             plan.removed[name] = len(labels) - len(left) + len(chosen)
         before = sum(self.channels.products.values())

@@ -2,7 +2,7 @@
 machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
-Used by notebooks 01 to 11.
+Used by notebooks 01 to 12.
 """
 
 from .cloud import cloud

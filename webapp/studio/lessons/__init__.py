@@ -13,6 +13,7 @@ from . import (
     drivers_graphs_changing,
     drivers_hearing,
     drivers_live,
+    drivers_small,
     drivers_sparse,
     embeddings,
     graphs,
@@ -22,6 +23,7 @@ from . import (
     live,
     networks,
     orientation,
+    small,
     sparse,
     tensors,
     training,
@@ -39,6 +41,7 @@ MODULES = (
     graphs_changing,
     hearing,
     live,
+    small,
 )
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
 PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
@@ -52,6 +55,7 @@ __all__ = [
     "drivers_graphs_changing",
     "drivers_hearing",
     "drivers_live",
+    "drivers_small",
     "drivers_sparse",
     "hint",
 ]
