@@ -25,9 +25,11 @@ def test_relu_cells(tmp_path):
 
 
 def test_convolutions_and_pools(tmp_path):
+    paddle.seed(0)
     layers = [nn.Conv2D(4, 4, 3, padding="same", groups=2), nn.BatchNorm2D(4), nn.Conv2DTranspose(4, 6, 3, 2)]
     layers += [nn.AvgPool2D(3, 2, 1), nn.AvgPool2D(2, 1, 1, exclusive=False), nn.AdaptiveAvgPool2D(3)]
-    layers += [nn.MaxPool2D(2, 1, ceil_mode=True), nn.GroupNorm(2, 6), nn.InstanceNorm2D(6)]
+    # Norms before the largest entries, which may all be one: of a variance of 0 rounding alone is left.
+    layers += [nn.GroupNorm(2, 6), nn.InstanceNorm2D(6), nn.MaxPool2D(2, 1, ceil_mode=True)]
     agrees(tmp_path, nn.Sequential(*layers), [InputSpec([None, 4, 16, 16])], paddle.randn([5, 4, 16, 16]))
     layers = [nn.Conv1D(4, 3, 2, dilation=2), nn.BatchNorm1D(3), nn.MaxPool1D(2, return_mask=True)]
     agrees(tmp_path, nn.Sequential(*layers), [InputSpec([None, 4, 9])], paddle.randn([5, 4, 9]))
