@@ -173,11 +173,23 @@ def order(filters: list[np.ndarray], channels: list[Any]) -> np.ndarray:
     return np.argsort(sums, kind="stable")
 
 
-def ranked_case(
-    names: Text, filters: list[np.ndarray], channels: list[Any], count: int, hint: Text
-) -> Case:  # fmt: skip
+def ranked_case(names: Text, filters: list[np.ndarray], channels: list[Any], count: int, hint: Text) -> Case:
     expected = order(filters, channels)[:count].astype(L), filters
     return Case(names, "channels_ranked", (filters, channels, count), expected, hint)
+
+
+def told_apart(
+    rng: np.random.Generator, filters: list[np.ndarray], channels: list[Any]
+) -> tuple[list[np.ndarray], list[Any]]:
+    """The same with other numbers in the first filter of each channel, so that no two scores are equal."""
+    changed = [weight.copy() for weight in filters]
+    sums = [sum(np.abs(filters[n][i]).sum(dtype=D) for n, i in channel) for channel in channels]
+    ranks = rng.permutation(len(channels))
+    for channel, total, rank in zip(channels, sums, ranks, strict=True):
+        number, index = channel[0]
+        first = changed[number][index].reshape(-1)[:1]
+        first += np.sign(first) * (max(sums) - total + rank / 8)
+    return changed, channels
 
 
 def ranked(rng: np.random.Generator) -> Iterator[Case]:
@@ -195,16 +207,22 @@ def ranked(rng: np.random.Generator) -> Iterator[Case]:
     )
     weight = grid(rng, 160, 4, 3, 3)
     alone = [[[0, i]] for i in range(160)]
-    yield ranked_case(("160 filters, no groups", "160 个滤波器，没有分组"), [weight], alone, 150, norm)
+    yield ranked_case(
+        ("160 filters, no groups", "160 个滤波器，没有分组"), *told_apart(rng, [weight], alone), 150, norm
+    )
     filters = [grid(rng, 30, 2, 3, 3), grid(rng, 30, 5), grid(rng, 30, 3, 1, 1)]
     places = [rng.permutation(30) for _ in filters]
     three = [[[n, int(where[i])] for n, where in enumerate(places)] for i in range(30)]
-    yield ranked_case(("a sum of three branches", "三个分支相加"), filters, three, 25, every)
+    yield ranked_case(
+        ("a sum of three branches", "三个分支相加"), *told_apart(rng, filters, three), 25, every
+    )
     mixed = [[[n, int(where[i])] for n, where in enumerate(places) if n <= i % 3] for i in range(30)]
     names = "groups of one, two and three", "一个、两个、三个成员的组"
-    yield ranked_case(names, filters, mixed, 30, every)
+    yield ranked_case(names, *told_apart(rng, filters, mixed), 30, every)
     two = [[[0, i], [0, i + 15]] for i in range(15)]
-    yield ranked_case(("two filters of one weight", "同一权重的两个滤波器"), filters[:1], two, 15, every)
+    yield ranked_case(
+        ("two filters of one weight", "同一权重的两个滤波器"), *told_apart(rng, filters[:1], two), 15, every
+    )
     ties = np.repeat(rng.permutation(6), 20)[:, None] * np.ones(4) / 4
     ties = (rng.permutation(ties) * rng.choice([-1, 1], ties.shape)).astype(F)
     alone = [[[0, i]] for i in range(120)]
