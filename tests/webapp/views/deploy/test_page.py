@@ -99,13 +99,27 @@ def test_the_network_learns_and_the_stop_button_ends_it(trained: Subject) -> Non
     with sampan.no_grad():
         logits = trained.network(sampan.to_tensor(trained.digits.test[:3])).numpy()
     np.testing.assert_allclose(odds, torch.softmax(torch.from_numpy(logits), -1).numpy(), atol=1e-6)
-    page = chooser.Chooser("en", Bench(), Path("nowhere"))
-    page.field.options, page._begun = [("digits", DIGITS)], True
-    page.train()
-    page.cancel()
-    page.wait()
-    assert page.work is None or page.work.state == "cancelled" or page.bench.subject is not None
-    assert not page.field.disabled and page.stop.disabled
+    card = chooser.Chooser("en", Bench(), Path("nowhere"))
+    card.field.options, card._begun = [("digits", DIGITS)], True
+    card.train()
+    work = card.work
+    assert work is not None
+    card.cancel()
+    assert work.join(60) and work.state == "cancelled" and work.progress < 1
+    assert not card.field.disabled and card.stop.disabled
+
+
+def test_data_that_cannot_be_read_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise OSError("no <b>disk</b>")
+
+    monkeypatch.setattr(networks, "digits", refuse)
+    card = chooser.Chooser("zh", Bench(), Path("nowhere"))
+    card.field.options, card._begun = [("digits", DIGITS)], True
+    card.train()
+    card.wait()
+    assert "no &lt;b&gt;disk" in card.status.value and 'role="alert"' in card.status.value
+    assert not card.field.disabled and card.bench.subject is None
 
 
 def test_networks_of_the_page_train_are_offered(tmp_path: Path) -> None:
@@ -163,6 +177,20 @@ def test_the_timeline_has_a_bar_for_each_buffer(trained: Subject) -> None:
     for start, length, buffer in zip(bars["base"], bars["x"], stage.buffers, strict=True):
         assert start == buffer.born + 0.5
         assert start + length == min(buffer.last + 1, len(stage.program.calls)) + 0.5
+    block = json.loads(memory.timeline(stage, "en", arena=True))
+    boxes = [
+        (x, x + length, y - width / 2, y + width / 2)
+        for x, length, y, width in zip(
+            *(block["data"][0][key] for key in ("base", "x", "y", "width")), strict=True
+        )
+    ]
+    assert sum((x1 - x0) * (y1 - y0) for x0, x1, y0, y1 in boxes) == sum(needed["y"][:-1])
+    assert not [
+        (one, other)
+        for i, one in enumerate(boxes)
+        for other in boxes[:i]
+        if one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+    ]
     assert kept["y"][-1] == stage.bytes and max(needed["y"]) == bound["y"][0] == stage.peak
     assert 4 * 4 * 16 * 64 in [buffer.bytes for buffer in stage.buffers]  # 4 pictures, 16 channels of 8 x 8
 
@@ -275,12 +303,13 @@ def test_both_networks_answer_and_their_differences_are_found(
     assert part.answers is None
 
 
+@pytest.mark.servers  # saving starts processes
 def test_engines_are_measured_side_by_side(bench: Bench) -> None:
     part = SpeedPart("en", bench)
     part.begin()
     part.batch.index = 0
     part.measure()
-    part.wait()
+    part.wait(240)
     assert part.work is not None and part.work.state == "done", part.status.value
     measured = [engine for engine in ENGINES if engine not in part.missing]
     assert {"eager", "replay", "int8"} <= set(measured) and list(part.times) == [1, 8]
@@ -290,6 +319,7 @@ def test_engines_are_measured_side_by_side(bench: Bench) -> None:
     assert part.missing.keys() <= {"onnxruntime"}
 
 
+@pytest.mark.servers  # saving starts a process
 def test_the_files_are_saved_checked_and_found_by_the_page_models(
     bench: Bench, trained: Subject, tmp_path: Path
 ) -> None:
@@ -304,7 +334,7 @@ def test_the_files_are_saved_checked_and_found_by_the_page_models(
         )
     part.name.value = "small_digits"
     part.save()
-    part.wait()
+    part.wait(240)
     assert part.folder == tmp_path / "models" / "small_digits", part.status.value
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["small_digits"]
     (model,) = (one for one in all_models(tmp_path) if one.origin == "saved")

@@ -81,6 +81,10 @@ class Chooser(DeployPart):
 
         self._do(steps(), done)
 
+    def _failed(self, detail: str) -> None:
+        self.field.disabled = False
+        super()._failed(detail)
+
     def fresh(self, subject: Subject) -> None:
         from sampan import slim
 

@@ -18,6 +18,7 @@ from .program import colour, kind_of
 
 BATCHES = (1, 4, 16, 64)
 ROW, MOST_HEIGHT = 18, 520  # pixels of a row, and of all rows
+LOWER, ARENA = 260, 300  # pixels of the lines with their axis and legend, and of the block of memory
 NAMED = 32  # rows up to which each has its name
 
 
@@ -32,16 +33,23 @@ class MemoryPart(DeployPart):
             [(self._t("memory.recorded"), "recorded"), (self._t("memory.rewritten"), "rewritten")],
             "recorded",
         )
+        self.rows = choice(
+            self._t("memory.rows"),
+            [(self._t("memory.rows.each"), "each"), (self._t("memory.rows.arena"), "arena")],
+            "each",
+        )
         self.batch = Slider(label=self._t("field.batch"), texts=[str(n) for n in BATCHES], index=0)
         self.said = widgets.HTML()
         self.plot = Plot(title=self._t("memory.title"), empty=self._t("waiting"), words=plot_words(lang))
         self.which.observe(lambda _: self._shown(), "value")
+        self.rows.observe(lambda _: self._draw(), "value")
         self.batch.observe(lambda _: self._shown(), "index")
         about = widgets.HTML(f'<p class="sp-muted sp-small">{escape(self._t("memory.about"))}</p>')
-        form = card([self.which, self.batch, about, self.status], "sx-form")
+        form = card([self.which, self.rows, self.batch, about, self.status], "sx-form")
         self.root = beside(form, [card([self.said, self.plot], "de-card")])
 
     def fresh(self, subject: Subject) -> None:
+        from sampan.jit.arena import planned
         from sampan.jit.passes import PASSES
         from sampan.jit.stages import stages
 
@@ -53,26 +61,30 @@ class MemoryPart(DeployPart):
         )
         figures = [
             ("kept", size(stage.bytes)),
+            ("arena", size(planned(stage.buffers)[1])),
             ("bound", size(stage.peak)),
-            ("buffers", str(len(stage.buffers))),
         ]
         self.said.value = (
             f'<p class="sx-verdict" role="status" data-peak="{stage.peak}" data-total="{stage.bytes}">{escape(sentence)}</p>'
             + stats((key, self._t(f"figure.{key}"), text) for key, text in figures)
         )
-        self.plot.figure = timeline(stage, self.lang)
-        self.plot.summary = self._t("memory.summary")
+        self._draw()
+
+    def _draw(self) -> None:
+        if self.stage is not None:
+            self.plot.figure = timeline(self.stage, self.lang, arena=self.rows.value == "arena")
+            self.plot.summary = self._t(f"memory.summary.{self.rows.value}")
 
 
-def timeline(stage: Any, lang: str) -> str:
-    """The figure's JSON: a bar for each buffer from its making to its last use, as thick as its bytes, and below it the bytes
-    that are needed during each call."""
+def timeline(stage: Any, lang: str, arena: bool = False) -> str:
+    """The figure's JSON: a bar for each buffer from its making to its last use, as thick as its bytes, in a row of its own or, for
+    `arena`, at its addresses in one block; below it the bytes that are needed during each call."""
+    from sampan.jit.arena import planned
     from sampan.jit.liveness import alive
 
     from .part import words
 
     calls, made = stage.program.calls, stage.buffers
-    most = max((buffer.bytes for buffer in made), default=1) or 1
     names = [calls[buffer.born].name for buffer in made]
     hover = [
         words(
@@ -81,17 +93,31 @@ def timeline(stage: Any, lang: str) -> str:
         )
         for name, buffer in zip(names, made, strict=True)
     ]  # fmt: skip
+    if arena:
+        offsets, block = planned(made)
+        middles = [at + buffer.bytes / 2 for at, buffer in zip(offsets, made, strict=True)]
+        widths = [float(buffer.bytes) for buffer in made]
+        rows: dict[str, Any] = {
+            "range": [0, 1.05 * block],
+            "title": {"text": words("memory.axis.address", lang)},
+            "tickformat": "~s",
+        }
+        height = ARENA + LOWER
+    else:
+        most = max((buffer.bytes for buffer in made), default=1) or 1
+        middles = [float(row) for row in range(len(made))]
+        widths = [max(0.95 * buffer.bytes / most, 0.12) for buffer in made]
+        rows = {"autorange": "reversed", "tickfont": {"size": 10}, "showgrid": False}
+        rows |= {"tickvals": middles, "ticktext": names} if len(made) <= NAMED else {"showticklabels": False}
+        height = min(ROW * len(made), MOST_HEIGHT) + LOWER
     bars = {
-        "type": "bar", "orientation": "h", "y": list(range(len(made))), "base": [buffer.born + 0.5 for buffer in made],
-        "x": [min(buffer.last, len(calls) - 1) - buffer.born + 1 for buffer in made],
-        "width": [max(0.95 * buffer.bytes / most, 0.12) for buffer in made],
-        "marker": {"color": [colour(kind_of(name)) for name in names]}, "hovertext": hover, "hoverinfo": "text",
+        "type": "bar", "orientation": "h", "y": middles, "base": [buffer.born + 0.5 for buffer in made], "width": widths,
+        "x": [min(buffer.last, len(calls) - 1) - buffer.born + 1 for buffer in made], "showlegend": False,
+        "marker": {"color": [colour(kind_of(name)) for name in names], "line": {"color": "var(--sp-surface)", "width": 1}},
+        "hovertext": hover, "hoverinfo": "text",
     }  # fmt: skip
     needed = alive(made, len(calls))
-    kept, total = [], 0
-    for step in range(len(calls)):
-        total += sum(buffer.bytes for buffer in made if buffer.born == step)
-        kept.append(total)
+    kept = [sum(buffer.bytes for buffer in made if buffer.born <= step) for step in range(len(calls))]
     lines = [
         _stairs(kept, words("memory.line.kept", lang), "var(--sp-soft)", "dot"),
         _stairs(needed, words("memory.line.freed", lang), "var(--sp-accent)", "solid"),
@@ -101,21 +127,15 @@ def timeline(stage: Any, lang: str) -> str:
             "hoverinfo": "name+y",
         },
     ]  # fmt: skip
-    height = min(ROW * len(made), MOST_HEIGHT) + 260
     lower = 170 / height
-    ticks = (
-        {"tickvals": list(range(len(made))), "ticktext": names}
-        if len(made) <= NAMED
-        else {"showticklabels": False}
-    )
     layout = {
-        "height": height, "bargap": 0, "hovermode": "closest", "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "height": height, "bargap": 0, "barmode": "overlay", "hovermode": "closest", "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "xaxis": {"title": {"text": words("memory.axis.step", lang), "standoff": 2}, "range": [0.5, len(calls) + 0.5], "anchor": "y2"},
-        "yaxis": {"autorange": "reversed", "domain": [lower + 0.08, 1], "tickfont": {"size": 10}, "showgrid": False, **ticks},
+        "yaxis": {"domain": [lower + 0.08, 1], **rows},
         "yaxis2": {"domain": [0, lower], "title": {"text": words("memory.axis.bytes", lang)}, "rangemode": "tozero", "tickformat": "~s"},
         "legend": {"orientation": "h", "y": -58 / (height - 16), "yanchor": "top", "x": 0},
     }  # fmt: skip
-    return json.dumps({"data": [{**bars, "showlegend": False}, *lines], "layout": layout})
+    return json.dumps({"data": [bars, *lines], "layout": layout})
 
 
 def _stairs(y: list[int], name: str, colour: str, dash: str) -> dict[str, Any]:
