@@ -105,7 +105,7 @@ def test_the_network_learns_and_the_stop_button_ends_it(trained: Subject) -> Non
     work = card.work
     assert work is not None
     card.cancel()
-    assert work.join(60) and work.state == "cancelled" and work.progress < 1
+    assert work.join(240) and work.state == "cancelled" and work.progress < 1
     assert not card.field.disabled and card.stop.disabled
 
 
@@ -309,7 +309,7 @@ def test_engines_are_measured_side_by_side(bench: Bench) -> None:
     part.begin()
     part.batch.index = 0
     part.measure()
-    part.wait(240)
+    part.wait()
     assert part.work is not None and part.work.state == "done", part.status.value
     measured = [engine for engine in ENGINES if engine not in part.missing]
     assert {"eager", "replay", "int8"} <= set(measured) and list(part.times) == [1, 8]
@@ -334,7 +334,7 @@ def test_the_files_are_saved_checked_and_found_by_the_page_models(
         )
     part.name.value = "small_digits"
     part.save()
-    part.wait(240)
+    part.wait()
     assert part.folder == tmp_path / "models" / "small_digits", part.status.value
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["small_digits"]
     (model,) = (one for one in all_models(tmp_path) if one.origin == "saved")

@@ -78,7 +78,7 @@ class BitsPart(DeployPart):
         """A slider was moved: the network is rounded and measured anew, at the latest position."""
         self._latest.ask(None)
 
-    def wait(self, timeout: float = 60.0) -> None:
+    def wait(self, timeout: float = 240.0) -> None:
         """Waits until the present position is measured (for tests)."""
         self._latest.wait(timeout)
 

@@ -134,7 +134,7 @@ class DeployPart:
             self.work = None
             self.start.disabled, self.stop.disabled = False, True
 
-    def wait(self, timeout: float = 60.0) -> None:
+    def wait(self, timeout: float = 240.0) -> None:
         """Waits until the work has ended (for tests)."""
         if self.work is not None:
             self.work.join(timeout)
