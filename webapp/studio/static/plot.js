@@ -129,6 +129,7 @@ function render({ model, el }) {
     if (!space) figure.layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
     // 2D figures are drawn anew: axes with equal scales would keep the ranges of the last figure.
     await library[space ? "react" : "newPlot"](paper, figure.data, figure.layout, { displayModeBar: false, responsive: false, displaylogo: false });
+    if (!space) paper.on("plotly_click", ({ points: [point] }) => model.send({ click: { line: point.data.name ?? "", x: point.x } }));
     if (space && !drawn) paper.on("plotly_relayout", (change) => share(change));
     drawn = library;
     root.dataset.state = "drawn";

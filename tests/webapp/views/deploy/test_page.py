@@ -209,7 +209,10 @@ def test_filters_are_ranked_removed_and_measured(bench: Bench, trained: Subject)
     assert part.curves["7"][0.0] == networks.accuracy(trained.network, trained.digits)
     part.prune()
     assert i18n.t("deploy.filters.none", "en") in part.status.value and bench.pruned is None
-    part.ratios["3"].index = filters.RATIOS.index(0.5)
+    line = json.loads(part.plot.figure)["data"][2]
+    part._clicked(None, {"click": {"line": line["name"], "x": line["x"][5]}}, None)
+    part._clicked(None, {"click": {"line": "another", "x": 10}}, None)
+    assert [slider.index for slider in part.ratios.values()] == [0, filters.RATIOS.index(0.5), 0]
     part.epochs.index = 1
     ring = json.loads(part.plot.figure)["data"][3]
     assert (ring["x"], ring["y"]) == ([50.0], [pytest.approx(100 * part.curves["3"][0.5])])

@@ -138,7 +138,7 @@ class Plot(anywidget.AnyWidget):
     """A plotly figure in the page's theme, with buttons and keys to zoom or rotate it (`static/plot.js`).
 
     `figure` is its JSON, "" shows `empty`. `summary` is a text below it. 3D plots of one `group` share their
-    camera. `words` are the sentences of its controls.
+    camera. `words` are the sentences of its controls. Sends {"click": {"line": name, "x": value}} for a point of a 2D plot.
     """
 
     _esm = STATIC / "plot.js"

@@ -43,6 +43,7 @@ class FiltersPart(DeployPart):
         self.plot = Plot(
             title=self._t("filters.title"), empty=self._t("filters.empty"), words=plot_words(lang)
         )
+        self.plot.on_msg(self._clicked)
         self.result = widgets.HTML(self._empty())
         form = card([self.sliders, self.equal, self.epochs, buttons, self.back, self.status], "sx-form")
         self.root = beside(form, [card([self.plot], "de-card"), card([self.result], "de-card")])
@@ -98,6 +99,13 @@ class FiltersPart(DeployPart):
             self.bench.prune(made[0])
 
         self._do(pruned(subject, ratios, EPOCHS[self.epochs.index], rows, made), done)
+
+    def _clicked(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        """A point of a line takes its share for the layer."""
+        clicked = content.get("click", {})
+        for slider in self.ratios.values():
+            if slider.label == clicked.get("line"):
+                slider.index = min(max(round(float(clicked["x"]) / 10), 0), len(RATIOS) - 1)
 
     def restore(self) -> None:
         """All filters again."""
