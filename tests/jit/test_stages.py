@@ -54,7 +54,7 @@ def test_a_stage_is_not_changed_by_later_passes_and_answers_as_the_function() ->
     found = stages(function, [x])
     counts = [len(stage.program.calls) for stage in found]
     once = 1 + list(PASSES).index("merge_equal_calls")  # from here on exp(x) is there once
-    assert counts == [5] * once + [4] * (len(PASSES) + 1 - once)
+    assert counts[:-1] == [5] * once + [4] * (len(PASSES) - once) and counts[-1] == 1  # one chain
     for stage in found:
         values = run({Ref("x", 0): x.data}, stage.program.calls, [x.data])
         np.testing.assert_array_equal(values[stage.program.result].numpy(), function(x).numpy())

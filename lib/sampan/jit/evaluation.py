@@ -18,7 +18,7 @@ from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from .code import Branch, forward_source, read_by
 from .control_flow import Flow, Part
-from .passes import PASSES, Rewriting, optimized
+from .passes import PASSES, Form, Rewriting, optimized
 from .passes.fuse_activation import chosen, convolution_twin
 from .program import Call, Program, Ref, mapped, refs
 from .symbolic import Axis, Length
@@ -92,16 +92,20 @@ class Evaluation:
             rewriting = Rewriting(self.program, frozen)
         else:
             after = torch.get_rng_state()
-            rewriting = self._checked(frozen, inputs, given, answer, state)
+            forms = {ref: Form.of(v) for ref, v in values.items() if isinstance(v, torch.Tensor)}
+            del values
+            rewriting = self._checked(frozen, inputs, given, answer, state, forms)
             torch.set_rng_state(after)
         self.rewritten = rewriting.program
         self._compile(rewriting, len(given))
         self._remember()
         return answer
 
-    def _checked(self, frozen: Any, inputs: Any, given: Any, answer: Any, state: torch.Tensor) -> Rewriting:
+    def _checked(
+        self, frozen: Any, inputs: Any, given: Any, answer: Any, state: torch.Tensor, forms: dict[Ref, Form]
+    ) -> Rewriting:
         """The Program after the passes, or as it is where they change an answer."""
-        rewriting = optimized(self.program, frozen, self.passes)
+        rewriting = optimized(self.program, frozen, self.passes, forms)
         torch.set_rng_state(state)
         values = run({**rewriting.frozen, **inputs}, rewriting.calls, given, rewriting)
         results = [ref for ref in dict.fromkeys(refs(rewriting.result)) if ref.kind != "x"]

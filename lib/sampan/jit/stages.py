@@ -15,7 +15,7 @@ from ..engine.tensor import Tensor
 from ..nn.layer import Layer
 from .evaluation import run
 from .liveness import Buffer, bound, buffers
-from .passes import PASSES, Rewriting
+from .passes import PASSES, Form, Rewriting
 from .passes.rewriting import drop_dead
 from .program import Program, Ref, refs
 from .record import Outside
@@ -91,6 +91,7 @@ def _stage(name: str, rewriting: Rewriting, given: Sequence[torch.Tensor]) -> St
     with set_grad_enabled(False):
         values = run(dict(known), calls, given)
     made = buffers(calls, list(refs(rewriting.result)), values, known)
+    rewriting.forms |= {ref: Form.of(b) for ref, b in values.items() if isinstance(b, torch.Tensor)}
     facts = {ref: _fact(b) for ref, b in values.items() if isinstance(b, torch.Tensor)}
     return Stage(name, Program(list(calls), rewriting.result), facts, made)
 

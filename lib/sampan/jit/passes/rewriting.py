@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -12,15 +12,31 @@ from ..code import Branch, read_by
 from ..program import Call, Program, Ref, mapped, refs
 
 
+class Form(NamedTuple):
+    """What is known of a value beside its numbers. shape: as it was in one run."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    cpu: bool
+
+    @staticmethod
+    def of(buffer: torch.Tensor) -> Form:
+        """Of this buffer."""
+        return Form(buffer.dtype, tuple(buffer.shape), buffer.is_cpu)
+
+
 class Rewriting:
     """A Program that is being changed. calls, result: as in a Program.
 
-    frozen: buffers that are known, by their Ref; passes add constants.
+    frozen: buffers that are known, by their Ref; passes add constants. forms: of the other values, as they
+    were in one run, where there was one.
     """
 
-    def __init__(self, program: Program, frozen: dict[Ref, torch.Tensor]) -> None:
+    def __init__(
+        self, program: Program, frozen: dict[Ref, torch.Tensor], forms: dict[Ref, Form] | None = None
+    ) -> None:
         self.calls = [replace(call) for call in program.calls]  # which passes may change
-        self.result, self.frozen = program.result, dict(frozen)
+        self.result, self.frozen, self.forms = program.result, dict(frozen), dict(forms or {})
         self._constants = 1 + max((ref.index for ref in frozen if ref.kind == "k"), default=-1)
         self._values = 1 + max(
             (ref.index for c in self.calls for ref in refs(c.result) if ref.kind == "v"), default=-1
@@ -37,6 +53,15 @@ class Rewriting:
         self._constants += 1
         self.frozen[ref] = buffer
         return ref
+
+    def form(self, ref: Any) -> Form | None:
+        """What is known of a value; None where nothing is."""
+        return Form.of(self.frozen[ref]) if ref in self.frozen else self.forms.get(ref)
+
+    def shape(self, ref: Any) -> tuple[int, ...] | None:
+        """The shape that a value had; None where it is not known."""
+        form = self.form(ref)
+        return None if form is None else form.shape
 
     def readers(self) -> Counter[Ref]:
         """How often each value is read; the result counts too."""
