@@ -71,6 +71,9 @@ def test_values_that_overlap_spoil_the_answer_and_bad_offsets_are_refused() -> N
     right, _ = run_in_arena(calls, outputs, known)
     wrong, _ = run_in_arena(calls, outputs, known, lambda sizes, born, last: [0] * len(sizes))
     assert not torch.allclose(right[0], wrong[0])
+    chain = program_of(nn.Sequential(nn.Linear(16, 16), nn.Tanh()), torch.randn(1, 16))
+    ((first,), _) = run_in_arena(*chain, lambda sizes, born, last: [0] * len(sizes))
+    assert first.isnan().all()  # tanh would write where it reads
     for bad in (-64, 8):
         with pytest.raises(ValueError, match="multiples of 64"):
             run_in_arena(calls, outputs, known, lambda sizes, born, last, bad=bad: [bad] * len(sizes))

@@ -448,4 +448,27 @@ CALLS = {
         *("paddle.slim.soft_label(x, y)", "paddle.slim.dkd(x, y, label)", "scipy.special.softmax(x)"),
         *("sampan.slim.distill.tempered(x, y, 2.0)", "paddle.nn.Softmax()(x)"),
     ),
+    "jit.guards.outcome": (
+        *("sampan.jit.guards.outcome(value)", "paddle.jit.guards.outcome(value)", "pickle.dumps(value)"),
+        *("__import__('pickle').dumps(value)", "operator.methodcaller('dumps', value)(pickle)"),
+    ),
+    "jit.passes.fold_batch_norm.folded": (
+        *(
+            "sampan.jit.passes.fold_batch_norm.folded(weight, bias)",
+            "paddle.jit.passes.fold_batch_norm(value)",
+        ),
+        *("torch.nn.utils.fusion.fuse_conv_bn_weights(weight, bias)", "fuse_linear_bn_weights(weight, bias)"),
+        *(
+            "torch.nn.functional.batch_norm(x, mean, variance)",
+            "torch.nn.utils.fuse_conv_bn_eval(layer, norm)",
+        ),
+        *(
+            "paddle.nn.functional.batch_norm(x, mean, variance)",
+            "sampan.ops.normalization.normalize_batch(x)",
+        ),
+    ),
+    "jit.arena.offsets": (
+        *("sampan.jit.arena.offsets(sizes, born, last)", "paddle.jit.arena.planned(lives)[0]"),
+        *("sampan.jit.arena.run_in_arena(calls, outputs, given)",),
+    ),
 }

@@ -27,6 +27,7 @@ THROUGH_THE_LIBRARY = {
     *("powers", "powers_and_gradient", "mel_energies", "ctc_through_the_library", "texts_found"),
     *("frames_encoded", "pieces_convolved", "pieces_recognised", "partials_read", "recogniser_timed"),
     *("scales_converted", "weights_in_bits", "network_pruned", "student_taught"),
+    *("program_called", "network_folded", "answers_in_arena"),
 }
 
 

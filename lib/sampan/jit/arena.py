@@ -69,7 +69,8 @@ def run_in_arena(
     place: Callable[..., Sequence[int]] | None = None,
 ) -> tuple[list[torch.Tensor], int]:
     """(copies of the outputs, the bytes of the arena): each result is moved to its place in one block of
-    memory, and later calls read it there.
+    memory, and later calls read it there. The place of a result is spoilt before its call, because a call
+    may write while it still reads.
 
     place: as `offsets`, which it is if None. Where it lets values overlap that are needed together, the
     outputs are wrong. Raises InvalidArgument for an offset that is negative or no multiple of 64.
@@ -82,6 +83,9 @@ def run_in_arena(
         )
     block = torch.zeros(height, dtype=torch.uint8)
     home = {buffer.values[0]: at for buffer, at in zip(made, places, strict=True)}
+    spoilt: dict[int, list[torch.Tensor]] = {}  # number of a call: the places of what it makes
+    for buffer, at in zip(made, places, strict=True):
+        spoilt.setdefault(buffer.born, []).append(block[at : at + buffer.bytes])
     values, lengths = dict(given), Lengths(_inputs(given))
 
     def filled_in(leaf: Any) -> Any:
@@ -89,7 +93,9 @@ def run_in_arena(
             return values[leaf]
         return leaf.at(lengths) if isinstance(leaf, Length) else leaf
 
-    for call in calls:
+    for number, call in enumerate(calls):
+        for part in spoilt.get(number, []):
+            part.fill_(0xFF)  # NaN, read as floats
         result = call.function(*mapped(call.args, filled_in), **mapped(call.settings, filled_in))
         assign(call.result, result[0] if call.saved is not None else result, values)
         for ref in refs(call.result):

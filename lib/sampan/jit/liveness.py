@@ -27,6 +27,11 @@ class Buffer(NamedTuple):
     born: int
     last: int
 
+    @property
+    def name(self) -> str:
+        """Of its first value."""
+        return repr(self.values[0])
+
 
 def buffers(
     calls: Sequence[Call], outputs: Sequence[Ref], values: Mapping[Ref, Any], given: Mapping[Ref, Any]

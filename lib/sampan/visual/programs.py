@@ -16,8 +16,8 @@ def arena(
 ) -> Any:
     """Figure of values in an arena: a rectangle for each, as wide as its life and as high as its bytes.
 
-    lives: (name, bytes, first call, last call) of each value, such as `Lifetime`s. places: where each begins,
-    in bytes. Values that overlap are red. Raises ValueError where there is not one place for each value.
+    lives: (name, bytes, first call, last call) of each value. places: where each begins, in bytes.
+    Values that overlap are red. Raises ValueError where there is not one place for each value.
     """
     if len(places) != len(lives):
         raise ValueError(f"arena: places: expected {len(lives)} offsets, got {len(places)}")

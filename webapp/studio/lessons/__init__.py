@@ -13,6 +13,7 @@ from . import (
     drivers_graphs_changing,
     drivers_hearing,
     drivers_live,
+    drivers_programs,
     drivers_small,
     drivers_sparse,
     embeddings,
@@ -23,6 +24,7 @@ from . import (
     live,
     networks,
     orientation,
+    programs,
     small,
     sparse,
     tensors,
@@ -41,6 +43,7 @@ MODULES = (
     graphs_changing,
     hearing,
     live,
+    programs,
     small,
 )
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
@@ -55,6 +58,7 @@ __all__ = [
     "drivers_graphs_changing",
     "drivers_hearing",
     "drivers_live",
+    "drivers_programs",
     "drivers_small",
     "drivers_sparse",
     "hint",

@@ -1,0 +1,22 @@
+"""The layer's own bias does not go through the normalisation: it is added as it is."""
+
+import torch
+
+from sampan import learn
+
+
+@learn.exercise(
+    "jit.passes.fold_batch_norm.folded", forbid=("fold_batch_norm", "batch_norm", "normalize_batch")
+)
+def folded(weight, bias, gamma, beta, mean, variance, epsilon, axis=0):
+    scale = 1.0 / torch.sqrt(variance.double() + epsilon)
+    if gamma is not None:
+        scale = scale * gamma.double()
+    new_bias = -mean.double() * scale
+    if bias is not None:
+        new_bias = new_bias + bias.double()
+    if beta is not None:
+        new_bias = new_bias + beta.double()
+    shape = [1] * weight.ndim
+    shape[axis] = -1
+    return (weight.double() * scale.reshape(shape)).to(weight.dtype), new_bias.to(weight.dtype)

@@ -1,0 +1,21 @@
+"""The scale goes along the first axis that has as many numbers: wrong where the weight is square."""
+
+import torch
+
+from sampan import learn
+
+
+@learn.exercise(
+    "jit.passes.fold_batch_norm.folded", forbid=("fold_batch_norm", "batch_norm", "normalize_batch")
+)
+def folded(weight, bias, gamma, beta, mean, variance, epsilon, axis=0):
+    scale = 1.0 / torch.sqrt(variance.double() + epsilon)
+    if gamma is not None:
+        scale = scale * gamma.double()
+    moved = -mean.double() if bias is None else bias.double() - mean.double()
+    new_bias = moved * scale
+    if beta is not None:
+        new_bias = new_bias + beta.double()
+    shape = [1] * weight.ndim
+    shape[list(weight.shape).index(len(mean))] = -1
+    return (weight.double() * scale.reshape(shape)).to(weight.dtype), new_bias.to(weight.dtype)
