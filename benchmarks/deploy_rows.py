@@ -30,6 +30,22 @@ class Network(NamedTuple):
     goal: float
 
 
+ZOO = (
+    *("alexnet", "vgg11", "resnet50", "resnext50_32x4d", "wide_resnet50_2", "mobilenet_v1", "mobilenet_v2"),
+    *(
+        "mobilenet_v3_small",
+        "mobilenet_v3_large",
+        "squeezenet1_0",
+        "squeezenet1_1",
+        "densenet121",
+        "googlenet",
+    ),
+    *("inception_v3", "shufflenet_v2_x0_25", "shufflenet_v2_x1_0"),
+)
+LARGE = {"inception_v3": 299, "alexnet": 224, "googlenet": 224, "squeezenet1_0": 224, "squeezenet1_1": 224}
+NEVER = 0.95  # eager / to_static, at least, for any network
+
+
 def mlp() -> nn.Layer:
     layers = [nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)]
     return nn.Sequential(*layers)
@@ -168,6 +184,29 @@ def training(name: str) -> dict[str, Step]:
     return {"sampan": step_of(True), "eager": step_of(False)}
 
 
+def of_the_zoo(name: str) -> dict[str, Step]:
+    """One call in evaluation: to_static, and the layer itself."""
+    paddle.seed(0)
+    layer = getattr(paddle.vision.models, name)()
+    layer.eval()
+    paddle.seed(1)
+    size = LARGE.get(name, 64)
+    x = paddle.randn([1, 3, size, size])
+    static = paddle.jit.to_static(layer.forward)
+
+    def first(found: Any) -> Any:  # googlenet has three answers
+        return (found[0] if isinstance(found, (list, tuple)) else found).numpy()
+
+    def of(function: Any) -> Step:
+        def step() -> Any:
+            with paddle.no_grad():
+                return first(function(x))
+
+        return step
+
+    return {"sampan": of(static), "eager": of(layer)}
+
+
 def in_int8(name: str) -> dict[str, Step]:
     """The predictor of a network whose linear layers and convolutions are in int8, and that of its floats."""
     network = NETWORKS[name]
@@ -199,6 +238,8 @@ def rows() -> Iterator[Row]:
         yield Row(
             f"training step, {name}: to_static / eager", round(1 / network.goal, 2), partial(training, name)
         )
+    for name in ZOO:
+        yield Row(f"{name}: to_static / eager", NEVER, partial(of_the_zoo, name))
     for name in QUANTISED:
         yield Row(f"{name}: int8 / float32", round(1 / INT8, 2), partial(in_int8, name))
 
