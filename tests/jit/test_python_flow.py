@@ -8,10 +8,11 @@ import pytest
 
 import sampan as paddle
 from sampan import nn
-from sampan.jit import InputSpec, TranslatedLayer, load, save
+from sampan.jit import InputSpec, load, save
 from sampan.jit.control_flow import flow_calls
-from sampan.jit.record import Outside, Refused
-from sampan.jit.whole import evaluating, recorded
+from sampan.jit.record import Refused
+
+from .unsaved import layer_of
 
 
 def halved(x: Any) -> Any:
@@ -60,15 +61,6 @@ class Looped(nn.Layer):
         for row in x:
             total = total + row[0]
         return h, (h if h.sum() > 0 else -h), count, total, state
-
-
-def layer_of(function: Any, *specs: Any) -> TranslatedLayer:
-    """The Program of a function as a layer."""
-    outside = Outside(by_content=True)
-    with evaluating(function):
-        made = recorded(function, list(specs), outside)
-    named = [(f"t{i}", t) for i, t in enumerate(outside.tensors)]
-    return TranslatedLayer(named, outside.buffers, [("forward", made)])
 
 
 def flat(value: Any) -> list[np.ndarray]:

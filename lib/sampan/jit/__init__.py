@@ -7,7 +7,8 @@
 (6.0, 6.0)
 
 The files, in the order of their use: program.py, record.py, code.py, gradients.py, function.py; for files
-symbolic.py, saved_form.py, saving.py, translated.py.
+symbolic.py, saved_form.py, saving.py, translated.py. Loops and branches are in control_flow.py, those of
+Python's own statements in source_rewriting.py and python_flow.py; paddle_files/ reads PaddlePaddle's files.
 """
 
 from functools import partial

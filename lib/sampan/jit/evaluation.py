@@ -7,6 +7,7 @@ answers differently is not used. A parameter that changes later is noticed, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import is_
 from typing import Any
 
@@ -17,10 +18,11 @@ from ..engine.apply import apply, wrap
 from ..engine.errors import InvalidArgument
 from ..engine.tensor import Tensor
 from .code import Branch, forward_source, read_by
-from .control_flow import Flow, Part
+from .control_flow import Choose, Flow, Part, record_choice, record_loop
 from .passes import PASSES, Form, Rewriting, optimized
 from .passes.fuse_activation import chosen, convolution_twin
 from .program import Call, Program, Ref, mapped, refs
+from .record import recorder_of_flow
 from .symbolic import Axis, Length
 
 # Of the largest value: what rounding in another order may change. In int8 a number beside the half of two
@@ -197,7 +199,7 @@ def call_on_tape(call: Call, values: dict[Ref, Any], sizes: Lengths) -> None:
     settings = mapped(call.settings, buffer)
     if isinstance(call.function, Flow):
         given = mapped(call.args, lambda leaf: values[leaf] if isinstance(leaf, Ref) else leaf)
-        result: Any = call.function.run(_part_on_tape, *given)
+        result: Any = _flow_on_tape(call.function, *given)
     elif call.operator is None:
         result = call.function(*mapped(call.args, buffer), **settings)
         result = result if result is None else wrap(result)
@@ -207,6 +209,22 @@ def call_on_tape(call: Call, values: dict[Ref, Any], sizes: Lengths) -> None:
         args = tuple(values[a] if isinstance(a, Ref) else mapped(a, buffer) for a in call.args)
         result = apply(call.operator, args, settings)
     assign(call.result, result, values)
+
+
+def _flow_on_tape(flow: Flow, first: Any, others: Sequence[Tensor]) -> Any:
+    """The results of a loop or branch, which is recorded as one where its caller is recorded for a file."""
+    recorder = recorder_of_flow()
+    if recorder is None:
+        return flow.run(_part_on_tape, first, others)
+    if isinstance(flow, Choose):
+        return record_choice(recorder, first, [partial(_part_on_tape, part, *others) for part in flow.parts])
+    test, body = flow.parts
+    return record_loop(
+        recorder,
+        lambda *now: _part_on_tape(test, *now, *others)[0],
+        lambda *now: _part_on_tape(body, *now, *others),
+        first,
+    )
 
 
 def _part_on_tape(part: Part, *given: Tensor) -> list[Tensor]:

@@ -69,7 +69,8 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **con
 
 
 def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
-    """The layer that `save` wrote: it runs, evaluates and can be trained further.
+    """The layer that `save` wrote: it runs, evaluates and can be trained further. Also the one that
+    PaddlePaddle 3 wrote as `path.json` and `path.pdiparams`, where its operators are known here.
 
     Raises InvalidArgument for a file that is no saved Program, is damaged or of a newer version.
     """
@@ -79,6 +80,8 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise InvalidArgument(f"load: path: expected a saved Program, no file {text.name} in {text.parent}")
     try:
         content = json.loads(text.read_text("utf-8"))
+        if isinstance(content, dict) and "base_code" in content:
+            return _of_paddle(content, base)
         if not isinstance(content, dict) or content.get("format") != _HEAD:
             raise InvalidArgument(f"load: {text.name}: not a Program of Sampan")
         if content["version"] > VERSION:
@@ -101,6 +104,16 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         if isinstance(error, InvalidArgument):
             raise
         raise InvalidArgument(f"load: {text.name}: damaged: {error}") from error
+
+
+def _of_paddle(content: dict[str, Any], base: Path) -> TranslatedLayer:
+    """The layer of files that PaddlePaddle wrote."""
+    from .paddle_files import loaded  # whose table few programs need
+
+    try:
+        return loaded(content, base)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"load: {base.name}.json: {error.reason}") from error
 
 
 def _functions(layer: Any, input_spec: Any) -> list[tuple[str, Callable[..., Any], Any]]:

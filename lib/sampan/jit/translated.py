@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from .control_flow import Endless
 from .evaluation import Branches, Evaluation, Lengths, call_on_tape
 from .function import StaticFunction
 from .program import Guard, Program, Ref, mapped, refs
+from .record import recording
 from .spec import InputSpec
 from .whole import Whole
 
@@ -79,11 +81,14 @@ class _Runner:
         self._branches = Branches([loaded.program, *loaded.others], *own) if loaded.branched else None
         interpreted = functools.partial(_interpreted, loaded, layer)
         self._recorded = StaticFunction(interpreted, owner=layer)
+        if all(name.isidentifier() for name in loaded.takes):  # the arguments, when it is saved again
+            named = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in loaded.takes]
+            self.__signature__ = inspect.Signature(named)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = args if not kwargs and self._fits(args) else self._bound(args, kwargs)
         needs = torch.is_grad_enabled() and any(not t.stop_gradient for t in (*tensors, *self.layer._outside))
-        if needs:
+        if needs or recording():
             return self._recorded(*tensors)
         given = [t.data for t in tensors]
         try:
