@@ -1,5 +1,5 @@
-"""Loops that are generated for the elementwise calls of a Program.
+"""Loops of evaluated Programs, most of them generated for elementwise calls.
 
 formulas.py: what a call computes, as text. elementary.py, rows.py: the functions that the texts name.
-chain.py: the loop, and when it runs.
+chain.py: the loop, and when it runs. pooling.py: max pooling for evaluation.
 """

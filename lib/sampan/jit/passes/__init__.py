@@ -13,6 +13,7 @@ import torch
 from ..program import Program, Ref
 from .common_subexpressions import merge_equal_calls
 from .drop_copies import drop_copies
+from .drop_indices import drop_indices
 from .fold_batch_norm import fold_batch_norm
 from .fold_constants import fold_constants
 from .fuse_activation import fuse_activation
@@ -31,6 +32,7 @@ PASSES = {
     "fuse_linear": fuse_linear,
     "fuse_activation": fuse_activation,
     "fuse_int8": fuse_int8,
+    "drop_indices": drop_indices,
     "fuse_elementwise": fuse_elementwise,
 }
 
