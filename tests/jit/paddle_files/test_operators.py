@@ -8,6 +8,7 @@ import pytest
 
 import sampan as paddle
 from sampan.jit import load
+from sampan.jit.paddle_files import layers as layers  # which enters its operators
 from sampan.jit.paddle_files.operators import OPERATORS, Cannot, ints, number
 from sampan.jit.paddle_files.reader import Op
 

@@ -85,9 +85,25 @@ def wrong_setting(content: Any) -> None:
     op["A"] = [one for one in op["A"] if one["N"] != "strides"]
 
 
+def huge_input(content: Any) -> None:
+    op = next(op for op in ops_of(content) if op["#"] == "1.data")
+    op["A"][1]["AT"]["D"] = [-1, 2, 2**20, 2**20]
+
+
+def huge_constant(content: Any) -> None:
+    for op in ops_of(content):
+        if op["#"] == "1.full":
+            op["A"][0]["AT"]["D"] = [2**40]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (huge_input, r"the input 'image' has shape \[-1, 2, 1048576, 1048576\], above \d+ entries"),
+        (
+            huge_constant,
+            r"operator \d+ \(pd_op.full\): a Tensor of shape \[1099511627776\], above .* is not read",
+        ),
         (reads_later, r"reads %4000 before it is made"),
         (makes_again, r"makes %\d+ again"),
         (unknown, r"3 operators that are not read: custom_op.mine \(1\), pd_op.no_such_operator \(2\)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from ..record import Outside
 from ..spec import InputSpec
 from ..translated import TranslatedLayer
 from ..whole import evaluating, recorded
-from .operators import OPERATORS, Cannot, tensor
+from . import layers as layers  # which enters its operators
+from .operators import LARGEST, OPERATORS, Cannot, tensor
 from .reader import File, Op, checked_size, read
 
 
@@ -48,6 +50,15 @@ def _check_operators(ops: list[Op]) -> None:
         raise InvalidArgument(f"{sum(lacking.values())} operators that are not read: {listed}")
 
 
+def _check_size(spec: InputSpec) -> None:
+    """Refuse an input that is too large to be recorded with."""
+    lengths = [int(n or 1) for n in spec.shape if n != -1]
+    if min(lengths, default=0) < 0 or prod(lengths) > LARGEST:
+        raise InvalidArgument(
+            f"the input {spec.name!r} has shape {list(spec.shape)}, above {LARGEST} entries"
+        )
+
+
 class _Operators(Layer):
     """A layer that computes the operators of a file in their order."""
 
@@ -59,6 +70,8 @@ class _Operators(Layer):
         if not data or not fetched:
             raise InvalidArgument("the Program has no input or no output")
         self.specs = [InputSpec(op.get("shape"), op.get("dtype"), op.get("name")) for op in data]
+        for spec in self.specs:
+            _check_size(spec)
         self.given, self.results = [op.outputs[0] for op in data], [op.inputs[0] for op in fetched]
         self.held: list[tuple[Any, Tensor]] = []
         for parameter in file.parameters:

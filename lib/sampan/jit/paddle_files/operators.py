@@ -8,6 +8,7 @@ numbers of Python for the operators of this library; or a list of values.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from ...dtype import as_dtype
 from ...engine.operator import operators
 from ...engine.tensor import Tensor
 from ...nn import functional as F
-from ...ops.recurrent import recurrent
 from .reader import Op
 
 Computes = Callable[..., Any]
 OPERATORS: dict[str, Computes] = {}
+
+
+LARGEST = 2**28  # entries that a file may ask for
 
 
 class Cannot(Exception):
@@ -62,6 +65,13 @@ def number(value: Any) -> Any:
     return value if isinstance(value, Tensor) else np.asarray(value).reshape(-1)[0].item()
 
 
+def bounded(lengths: list[int]) -> list[int]:
+    """A shape that a file gives, before memory is taken for it. Cannot for one of too many entries."""
+    if prod(lengths) > LARGEST:
+        raise Cannot(f"a Tensor of shape {lengths}, above {LARGEST} entries,")
+    return lengths
+
+
 # --- one function of this library each ---
 
 _SAME = (  # noqa: SIM905  # one text is shorter than a list of names
@@ -84,7 +94,8 @@ _NUMPY = {
 }  # fmt: skip  # a table
 
 
-def _function(name: str) -> Any:
+def function_named(name: str) -> Any:
+    """A function of this library."""
     found = getattr(ops, name, None) or getattr(F, name, None)
     return found if found is not None else operators[name].call
 
@@ -92,7 +103,7 @@ def _function(name: str) -> Any:
 def _enter_plain() -> None:
     for name in _SAME:
         ours = {"tanh_shrink": "tanhshrink"}.get(name, name)
-        OPERATORS[f"pd_op.{name}"] = lambda op, x, ours=ours: _function(ours)(tensor(x))
+        OPERATORS[f"pd_op.{name}"] = lambda op, x, ours=ours: function_named(ours)(tensor(x))
     for name, ours in _PAIRS.items():
         OPERATORS[f"pd_op.{name}"] = lambda op, x, y, ours=ours: _pair(ours, x, y)
 
@@ -100,7 +111,7 @@ def _enter_plain() -> None:
 def _pair(name: str, x: Any, y: Any) -> Any:
     if not isinstance(x, Tensor) and not isinstance(y, Tensor) and name in _NUMPY:
         return _NUMPY[name](x, y)
-    return _function(name)(tensor(x), tensor(y))
+    return function_named(name)(tensor(x), tensor(y))
 
 
 _enter_plain()
@@ -128,8 +139,8 @@ def _pow(op: Op, x: Any) -> Any:
 
 @computes("leaky_relu", "elu", "celu", "thresholded_relu")
 def _slope(op: Op, x: Any) -> Any:
-    key = {"leaky_relu": "negative_slope", "thresholded_relu": "threshold"}.get(_short(op), "alpha")
-    return _function(_short(op))(tensor(x), op.get(key))
+    key = {"leaky_relu": "negative_slope", "thresholded_relu": "threshold"}.get(short_name(op), "alpha")
+    return function_named(short_name(op))(tensor(x), op.get(key))
 
 
 @computes("gelu")
@@ -140,7 +151,7 @@ def _gelu(op: Op, x: Any) -> Any:
 @computes("hardswish", "swish", "mish", "logsigmoid")
 def _activation(op: Op, x: Any) -> Any:
     names = {"logsigmoid": "log_sigmoid"}
-    return _function(names.get(_short(op), _short(op)))(tensor(x))
+    return function_named(names.get(short_name(op), short_name(op)))(tensor(x))
 
 
 @computes("hardsigmoid")
@@ -155,7 +166,7 @@ def _softplus(op: Op, x: Any) -> Any:
 
 @computes("softmax", "log_softmax")
 def _softmax(op: Op, x: Any) -> Any:
-    return _function(_short(op))(tensor(x), op.get("axis", -1))
+    return function_named(short_name(op))(tensor(x), op.get("axis", -1))
 
 
 @computes("clip")
@@ -176,7 +187,8 @@ def _dropout(op: Op, x: Any, seed: Any, p: Any) -> Any:
     return (x if kept == 1 else tensor(x) * kept), None
 
 
-def _short(op: Op) -> str:
+def short_name(op: Op) -> str:
+    """The name of an operator without its dialect."""
     return op.name.partition(".")[2]
 
 
@@ -192,7 +204,7 @@ def _filled(shape: list[int], value: Any, dtype: Any) -> Any:
     kind = as_dtype(dtype)
     if all(type(n) is int for n in shape) and np.prod(shape, dtype=float) <= 1 and kind is not torch.bfloat16:
         return np.full(shape, value, str(kind).removeprefix("torch."))
-    return Tensor(torch.full(shape, value, dtype=kind))
+    return Tensor(torch.full(bounded(shape), value, dtype=kind))
 
 
 @computes("full_int_array")
@@ -207,7 +219,7 @@ def _assign_value(op: Op, *given: Any) -> Any:
 
 @computes("full_with_tensor")
 def _full_with_tensor(op: Op, value: Any, shape: Any) -> Any:
-    return Tensor(torch.full(ints(shape), number(value), dtype=as_dtype(op.get("dtype"))))
+    return Tensor(torch.full(bounded(ints(shape)), number(value), dtype=as_dtype(op.get("dtype"))))
 
 
 @computes("full_like")
@@ -219,7 +231,7 @@ def _full_like(op: Op, x: Any, value: Any) -> Any:
 
 @computes("shape", "shape64")
 def _shape(op: Op, x: Any) -> Any:
-    return np.array([int(n) for n in tensor(x).shape], "int64" if _short(op) == "shape64" else "int32")
+    return np.array([int(n) for n in tensor(x).shape], "int64" if short_name(op) == "shape64" else "int32")
 
 
 @computes("assign", "assign_out_", "share_data_", "memcpy_h2d", "memcpy_d2h")
@@ -232,6 +244,7 @@ def _arange(op: Op, start: Any, end: Any, step: Any) -> Any:
     given = [number(v) for v in (start, end, step)]
     if any(isinstance(v, Tensor) for v in given):
         raise Cannot("a range of Tensors")
+    bounded([int(abs((given[1] - given[0]) / (given[2] or 1)))])
     return arange(*given, dtype=op.get("dtype"))
 
 
@@ -279,9 +292,9 @@ def _transpose(op: Op, x: Any) -> Any:
 @computes("squeeze", "unsqueeze")
 def _squeeze(op: Op, x: Any, axes: Any) -> Any:
     if not isinstance(x, Tensor):
-        function = np.squeeze if _short(op) == "squeeze" else np.expand_dims
+        function = np.squeeze if short_name(op) == "squeeze" else np.expand_dims
         return function(x, tuple(ints(axes)))
-    return getattr(x, _short(op))(ints(axes) or None)
+    return getattr(x, short_name(op))(ints(axes) or None)
 
 
 @computes("concat")
@@ -335,6 +348,7 @@ def _expand(op: Op, x: Any, shape: Any) -> Any:
 
 @computes("tile")
 def _tile(op: Op, x: Any, times: Any) -> Any:
+    bounded([int(n) for n in tensor(x).shape] + ints(times))
     return tensor(x).tile(ints(times))
 
 
@@ -355,18 +369,19 @@ def _where(op: Op, truth: Any, x: Any, y: Any) -> Any:
 
 @computes("tril", "triu")
 def _triangle(op: Op, x: Any) -> Any:
-    return _function(_short(op))(tensor(x), op.get("diagonal", 0))
+    return function_named(short_name(op))(tensor(x), op.get("diagonal", 0))
 
 
 @computes("flip", "roll")
 def _flip(op: Op, x: Any, *shifts: Any) -> Any:
-    if _short(op) == "flip":
+    if short_name(op) == "flip":
         return ops.flip(tensor(x), op.get("axis"))
     return ops.roll(tensor(x), ints(shifts[0]), op.get("axis") or None)
 
 
 @computes("one_hot")
 def _one_hot(op: Op, x: Any, classes: Any) -> Any:
+    bounded([int(n) for n in tensor(x).shape] + ints(classes))
     return F.one_hot(tensor(x), number(classes))
 
 
@@ -382,164 +397,3 @@ def _pad3d(op: Op, x: Any, paddings: Any) -> Any:
         raise Cannot("channels last")
     wanted = given[: 2 * (tensor(x).ndim - 2)]
     return F.pad(tensor(x), wanted, op.get("mode", "constant"), op.get("pad_value", 0.0), "NCDHW")
-
-
-# --- reductions ---
-
-
-@computes("mean", "max", "min", "prod", "any", "all", "amax", "amin")
-def _reduced(op: Op, x: Any, *axes: Any) -> Any:
-    given = ints(axes[0]) if axes else op.get("axis") or []
-    return _function(_short(op))(tensor(x), axis=given or None, keepdim=bool(op.get("keepdim")))
-
-
-@computes("sum")
-def _sum(op: Op, x: Any, axes: Any) -> Any:
-    found = ops.sum(tensor(x), axis=ints(axes) or None, keepdim=bool(op.get("keepdim")))
-    kind = str(op.get("dtype"))
-    return found if kind.lower().startswith(("none", "undefined")) else found.astype(kind)
-
-
-@computes("argmax", "argmin")
-def _argument(op: Op, x: Any, axis: Any) -> Any:
-    along = None if op.get("flatten") else number(axis)
-    return _function(_short(op))(tensor(x), along, bool(op.get("keepdims")), op.get("dtype", "int64"))
-
-
-@computes("topk")
-def _topk(op: Op, x: Any, k: Any) -> Any:
-    return tuple(
-        ops.topk(tensor(x), number(k), op.get("axis", -1), op.get("largest", True), op.get("sorted", True))
-    )
-
-
-@computes("cumsum")
-def _cumsum(op: Op, x: Any, axis: Any) -> Any:
-    if op.get("exclusive") or op.get("reverse"):
-        raise Cannot("exclusive or reverse")
-    return ops.cumsum(tensor(x), None if op.get("flatten") else number(axis))
-
-
-# --- layers ---
-
-
-def _paddings(op: Op) -> Any:
-    way = op.get("padding_algorithm", "EXPLICIT")
-    return op.get("paddings") if way == "EXPLICIT" else way
-
-
-@computes("conv2d", "depthwise_conv2d", "conv3d")
-def _convolution(op: Op, x: Any, weight: Any) -> Any:
-    function = F.conv3d if _short(op) == "conv3d" else F.conv2d
-    given = op.get("strides"), _paddings(op), op.get("dilations"), op.get("groups", 1), op.get("data_format")
-    return function(tensor(x), tensor(weight), None, *given)
-
-
-@computes("conv2d_transpose", "depthwise_conv2d_transpose")
-def _convolution_transpose(op: Op, x: Any, weight: Any, size: Any) -> Any:
-    more = op.get("output_padding") or 0
-    lengths = ints(size) if size is not None else []
-    return F.conv2d_transpose(
-        tensor(x), tensor(weight), None, op.get("strides"), _paddings(op), more, dilation=op.get("dilations"),
-        groups=op.get("groups", 1), output_size=lengths or None, data_format=op.get("data_format", "NCHW"),
-    )  # fmt: skip
-
-
-@computes("pool2d")
-def _pool2d(op: Op, x: Any, size: Any) -> Any:
-    x, kernel, form = tensor(x), ints(size), op.get("data_format", "NCHW")
-    largest = op.get("pooling_type") == "max"
-    if op.get("global_pooling"):
-        kernel = [1, 1]
-    if op.get("adaptive") or op.get("global_pooling"):
-        return F.adaptive_max_pool2d(x, kernel) if largest else F.adaptive_avg_pool2d(x, kernel, form)
-    given = kernel, op.get("strides"), _paddings(op)
-    if largest:
-        return F.max_pool2d(x, *given, ceil_mode=bool(op.get("ceil_mode")), data_format=form)
-    return F.avg_pool2d(x, *given, bool(op.get("ceil_mode")), bool(op.get("exclusive", True)), None, form)
-
-
-@computes("batch_norm_", "batch_norm")
-def _batch_norm(op: Op, x: Any, mean: Any, variance: Any, weight: Any = None, bias: Any = None) -> Any:
-    if not (op.get("is_test") or op.get("use_global_stats")):
-        raise Cannot("batch_norm in training")
-    found = F.batch_norm(
-        tensor(x),
-        mean,
-        variance,
-        weight,
-        bias,
-        epsilon=op.get("epsilon", 1e-5),
-        data_format=op.get("data_format"),
-    )
-    return found, mean, variance, None, None, None
-
-
-@computes("layer_norm")
-def _layer_norm(op: Op, x: Any, weight: Any = None, bias: Any = None) -> Any:
-    x = tensor(x)
-    shape = [int(n) for n in x.shape[op.get("begin_norm_axis", 1) :]]
-    weight, bias = (None if v is None else tensor(v).reshape(shape) for v in (weight, bias))
-    return F.layer_norm(x, shape, weight, bias, op.get("epsilon", 1e-5)), None, None
-
-
-@computes("group_norm")
-def _group_norm(op: Op, x: Any, weight: Any = None, bias: Any = None) -> Any:
-    given = op.get("groups"), op.get("epsilon", 1e-5), weight, bias, op.get("data_format", "NCHW")
-    return F.group_norm(tensor(x), *given), None, None
-
-
-@computes("instance_norm")
-def _instance_norm(op: Op, x: Any, weight: Any = None, bias: Any = None) -> Any:
-    return F.instance_norm(tensor(x), weight=weight, bias=bias, eps=op.get("epsilon", 1e-5)), None, None
-
-
-@computes("embedding")
-def _embedding(op: Op, ids: Any, weight: Any) -> Any:
-    padding = op.get("padding_idx", -1)
-    return F.embedding(tensor(ids), tensor(weight), None if padding == -1 else padding)
-
-
-@computes("nearest_interp", "bilinear_interp")
-def _interpolation(op: Op, x: Any, size: Any = None, parts: Any = None, scale: Any = None) -> Any:
-    if size is not None or parts is not None or scale is not None:
-        raise Cannot("a size that is computed")
-    shape = [op.get("out_h", -1), op.get("out_w", -1)]
-    given = {"size": shape} if min(shape) > 0 else {"scale_factor": op.get("scale")}
-    corners, mode = bool(op.get("align_corners")), int(op.get("align_mode", 0))
-    kind = "nearest" if _short(op) == "nearest_interp" else "bilinear"
-    return F.interpolate(
-        tensor(x),
-        mode=kind,
-        align_corners=corners,
-        align_mode=mode,
-        data_format=op.get("data_format"),
-        **given,
-    )
-
-
-@computes("rnn")
-def _rnn(op: Op, x: Any, states: Any, weights: Any, lengths: Any = None, dropout: Any = None) -> Any:
-    """x [time, batch, features]; weights: all matrices, layer by layer, and then all biases."""
-    mode, ways = op.get("mode"), 2 if op.get("is_bidirec") else 1
-    states = [tensor(state) for state in states]
-    pairs = op.get("num_layers", 1) * ways
-    if len(weights) != 4 * pairs or mode not in ("LSTM", "GRU", "RNN_TANH", "RNN_RELU"):
-        raise Cannot(f"mode {mode} with {len(weights)} weights")
-    x, ends = tensor(x), None if lengths is None else tensor(lengths).astype("int64")
-    made: list[Any] = []
-    for level in range(0, pairs, ways):
-        outputs = []
-        for way in range(level, level + ways):
-            own = [
-                weights[2 * way],
-                weights[2 * way + 1],
-                weights[2 * pairs + 2 * way],
-                weights[2 * pairs + 2 * way + 1],
-            ]
-            cell = states[1][way] if mode == "LSTM" else None
-            found = recurrent(x, states[0][way], cell, *map(tensor, own), ends, mode, way > level)
-            outputs.append(found[0])
-            made.append(found[1:])
-        x = outputs[0] if ways == 1 else ops.concat(outputs, -1)
-    return x, None, [ops.stack(list(part), 0) for part in zip(*made, strict=True)], None
