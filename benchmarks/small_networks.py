@@ -225,7 +225,7 @@ def smaller(task: Task, seed: int, scale: float) -> list[tuple[str, Any]]:
         half = copy.deepcopy(first)
         pruner = slim.L1NormFilterPruner(half, example[:2])
         pruner.prune_vars(dict.fromkeys(pruner.prunable, 0.5))
-        learn(half, task.train, 2 * again, task.rate / 2, seed)
+        learn(half, task.train, epochs, task.rate, seed)
         found.append(("half the filters, trained on", half))
     ptq = PTQ(int8_config(False))
     observed = ptq.quantize(first)

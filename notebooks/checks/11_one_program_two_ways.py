@@ -212,6 +212,17 @@ def fold(rng: np.random.Generator) -> Iterator[Case]:
         "结果的 dtype 与权重相同；中间用 float64 计算。",
     )
     n = int(rng.integers(4, 7))
+    arrays = drawn_layer(rng, (n, 3, 3, 3), n) | {"bias": None, "mean": np.zeros(n), "beta": np.zeros(n)}
+    arrays["variance"] = np.append(0.0, rng.uniform(0, 1e-3, n - 1))
+    args = (*(arrays[key] for key in ORDER), 1e-3, 0)
+    yield Case(
+        ("variances near zero", "接近零的方差"),
+        "weights_folded",
+        args,
+        folded_by(arrays, 0, 1e-3),
+        small,
+        **TIGHT,
+    )
     for name, name_zh, shape, out, at, missing, epsilon, hint in (
         ("a convolution", "卷积", (n, 3, 3, 3), n, 0, (), 1e-5, bias),
         ("a convolution without a bias", "没有偏置的卷积", (n, 2, 3, 3), n, 0, ("bias",), 1e-3, none),
@@ -225,18 +236,6 @@ def fold(rng: np.random.Generator) -> Iterator[Case]:
         arrays = drawn_layer(rng, shape, out) | dict.fromkeys(missing)
         args = (*(arrays[key] for key in ORDER), epsilon, at)
         yield Case((name, name_zh), "weights_folded", args, folded_by(arrays, at, epsilon), hint, **TIGHT)
-    arrays = drawn_layer(rng, (n, 3, 3, 3), n)
-    arrays["variance"] = rng.uniform(0, 1e-6, n)
-    arrays["variance"][0] = 0.0
-    args = (*(arrays[key] for key in ORDER), 1e-3, 0)
-    yield Case(
-        ("variances near zero", "接近零的方差"),
-        "weights_folded",
-        args,
-        folded_by(arrays, 0, 1e-3),
-        small,
-        **TIGHT,
-    )
     arrays = drawn_layer(rng, (n, n), n, F)
     args = (*(arrays[key] for key in ORDER), 1e-3, 1)
     names = "in float32", "float32 精度"
@@ -378,7 +377,7 @@ def offsets(rng: np.random.Generator) -> Iterator[Case]:
         "values_placed",
         (found,),
         placed(found),
-        last,
+        every,
     )
     found = [scattered(rng, 30), scattered(rng, 50)]
     yield Case(
@@ -418,7 +417,7 @@ def offsets(rng: np.random.Generator) -> Iterator[Case]:
     x = rng.normal(size=(4, 2, 8, 8))
     names = "a residual network in the arena, through the library", "残差网络在内存区中运行，经过库"
     yield Case(names, "answers_in_arena", (weights, x), (residual(weights, x), 1), last, **TIGHT)
-    found = [chain(rng, 40, 0.25) for _ in range(24)]
+    found = [chain(rng, 60, 0.1) for _ in range(40)]
     yield Case(
         ("tight arenas", "紧凑的内存区"), "values_placed", (found,), placed(found, 1.15), tight, earns=1
     )

@@ -37,8 +37,8 @@ def outcomes_compared(slot: slots.Slot, pairs: list[list[Any]]) -> Any:
     same = []
     for pair in pairs:
         one, other = (slot.placed(_values(value)) for value in pair)
-        found = {one: 1}  # as the library looks an outcome up
-        same.append(found.get(other, 0))
+        known = {one: True}  # the library looks an outcome up in a dict, and a Program compares it by ==
+        same.append(int(known.get(other, False) and one == other))
     return np.array(same)
 
 

@@ -21,8 +21,9 @@ def _outcomes() -> list[Case]:
             args=([[3.0, 3.0], [3.0, 4.0], [5, 5]],),
             expected=np.array([1, 0, 1]),
             hint=(
-                "A number is compared by its value: 1 stands for a pair with one outcome, 0 for two.",
-                "数按值比较：1 表示一对值的 outcome 相同，0 表示不同。",
+                "1 stands for a pair with one outcome, 0 for two. An outcome is a key of a dict, so it must be hashable: a number, a text, a tuple; not a "
+                "list.",
+                "1 表示一对值的 outcome 相同，0 表示不同。outcome 要作为字典的键，所以必须可哈希：数、文字、元组可以，列表不行。",
             ),
         ),
         Case(
@@ -67,9 +68,9 @@ def _folded() -> list[Case]:
             args=_convolution(),
             expected=(np.array([5.0, 0.75]).reshape(2, 1, 1, 1), np.array([-5.0, 9.0])),
             hint=(
-                "The scales are 5 / sqrt(4) = 2.5 and 1 / sqrt(16) = 0.25. Weights 2 and 3 become 5 and 0.75; the biases are -2 · 2.5 + 0 and "
+                "bias is None: it counts as zeros. The scales are 5 / sqrt(4) = 2.5 and 1 / sqrt(16) = 0.25. Weights 2 and 3 become 5 and 0.75; the biases are -2 · 2.5 + 0 and "
                 "-4 · 0.25 + 10.",
-                "缩放系数是 5 / sqrt(4) = 2.5 和 1 / sqrt(16) = 0.25。权重 2、3 变为 5、0.75；偏置是 -2 · 2.5 + 0 和 -4 · 0.25 + 10。",
+                "bias 为 None，相当于全零。缩放系数是 5 / sqrt(4) = 2.5 和 1 / sqrt(16) = 0.25。权重 2、3 变为 5、0.75；偏置是 -2 · 2.5 + 0 和 -4 · 0.25 + 10。",
             ),
             rtol=1e-6,
             atol=1e-6,
@@ -118,7 +119,7 @@ def _apart(lives: list[tuple[int, int, int]], most: int) -> Holds:
 
 
 def _offsets() -> list[Case]:
-    together, apart = [(128, 0, 3), (64, 1, 2), (64, 2, 4)], [(128, 0, 1), (64, 3, 4), (128, 6, 7)]
+    together, apart = [(128, 0, 3), (64, 1, 3), (64, 2, 4)], [(128, 0, 1), (64, 3, 4), (128, 6, 7)]
     return [
         Case(
             name=("three values that live together", "同时存在的三个值"),
