@@ -8,7 +8,7 @@ import pytest
 
 import sampan as paddle
 from sampan import nn
-from sampan.jit import InputSpec, load, save
+from sampan.jit import InputSpec, load, save, to_static
 from sampan.jit.control_flow import flow_calls
 from sampan.jit.record import Refused
 
@@ -106,7 +106,18 @@ def late(x: Any, n: Any) -> Any:
     return x
 
 
-@pytest.mark.parametrize("function", [filled, clipped, late])
+@to_static
+def decayed(x: Any) -> Any:
+    while x.abs().sum() > 3:
+        x = x / 2
+    return x
+
+
+def calls(x: Any, n: Any) -> Any:
+    return decayed(x + n * 3) + 1
+
+
+@pytest.mark.parametrize("function", [filled, clipped, late, calls])
 def test_loops_answer_as_python_does(function: Any) -> None:
     layer = layer_of(function, InputSpec([4]), InputSpec([], "int64"))
     with paddle.no_grad():

@@ -9,6 +9,7 @@ import sampan as paddle
 from sampan import nn
 from sampan.jit import InputSpec
 
+from ..jit.unsaved import layer_of
 from .exported import Function, agrees
 
 
@@ -43,6 +44,16 @@ def test_a_layer_with_loops_and_branches(tmp_path: Path) -> None:
     kinds = [node.op_type for node in model.graph.node]
     assert kinds.count("Loop") == 1 and kinds.count("If") == 1
     onnx.checker.check_model(model, full_check=True)
+    # It is read again, runs in ONNX Runtime behind a predictor, and is recorded for a file.
+    read: Any = paddle.onnx.load(tmp_path / "model.onnx")
+    again = layer_of(read, *read.inputs)
+    for rows, n in ((2, 0), (4, 5)):
+        x, rounds = paddle.randn([rows, 4]), paddle.to_tensor(n)
+        with paddle.no_grad():
+            for one, other, wanted in zip(
+                read(x, rounds), again(inputs=(x, rounds)), net(x, rounds), strict=True
+            ):
+                assert paddle.allclose(one, wanted, atol=1e-5) and paddle.allclose(other, wanted, atol=1e-5)
 
 
 def test_a_loop_that_may_not_end_is_compared_where_it_does(

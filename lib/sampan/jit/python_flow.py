@@ -39,7 +39,7 @@ def called(function: Any) -> Any:
     """What is called in place of a function: of the user's, the rewritten one."""
     from .source_rewriting import rewritten  # which needs this file
 
-    return rewritten(function) if recorder_of_flow() is not None else function
+    return rewritten(plain_function(function)) if recorder_of_flow() is not None else function
 
 
 def _recorder(value: Any) -> Recorder | None:

@@ -10,12 +10,15 @@ import numpy as np
 import torch
 
 from ..engine.errors import InvalidArgument
+from ..engine.tensor import Tensor
 from ..jit.spec import InputSpec
 from .library import DTYPES, library
 from .readers import READERS, Node
+from .readers.table import FLOWS, Fixed, Inner
 
 LARGEST = 2**31 - 1  # bytes, of a protobuf
 LOWEST = 7  # an opset, of 2017
+_DEPTH = 16  # of graphs in nodes of graphs
 
 
 class Model(NamedTuple):
@@ -53,13 +56,9 @@ def _checked(model: Any, file: Path) -> Model:
     if not LOWEST <= opset <= highest:
         raise InvalidArgument(f"expected an opset from {LOWEST} to {highest}, got {opset}")
     graph = model.graph
-    constants = {one.name: _content(one, f"tensor {one.name!r}", file.parent) for one in graph.initializer}
-    if graph.sparse_initializer:
-        name = graph.sparse_initializer[0].values.name
-        raise InvalidArgument(f"tensor {name!r}: sparse tensors are not read")
+    constants = _constants(graph, file.parent)
     nodes = [_node(one, opset, i, file.parent) for i, one in enumerate(graph.node)]
-    lacking = [f"{n.name} ({n.kind})" for n in nodes if n.kind not in READERS]
-    if lacking:
+    if lacking := _lacking(nodes):
         raise InvalidArgument(f"{len(lacking)} nodes of operators that are not read: {', '.join(lacking)}")
     inputs = [_spec(one) for one in graph.input if one.name not in constants]
     outputs = [one.name for one in graph.output]
@@ -67,15 +66,41 @@ def _checked(model: Any, file: Path) -> Model:
     return Model(nodes, constants, inputs, outputs)
 
 
-def _node(proto: Any, opset: int, place: int, folder: Path) -> Node:
+def _constants(graph: Any, folder: Path) -> dict[str, Any]:
+    if graph.sparse_initializer:
+        name = graph.sparse_initializer[0].values.name
+        raise InvalidArgument(f"tensor {name!r}: sparse tensors are not read")
+    return {one.name: _content(one, f"tensor {one.name!r}", folder) for one in graph.initializer}
+
+
+def _lacking(nodes: list[Node]) -> list[str]:
+    """The nodes of operators that are not read, also those in loops and branches."""
+    found = [f"{node.name} ({node.kind})" for node in nodes if node.kind not in (*READERS, *FLOWS)]
+    return found + [name for node in nodes for graph in node.inner for name in _lacking(graph.nodes)]
+
+
+def _inner(graph: Any, opset: int, folder: Path, depth: int) -> Inner:
+    """A graph in a node."""
+    if depth > _DEPTH:
+        raise InvalidArgument(f"graph {graph.name!r}: expected at most {_DEPTH} graphs in one another")
+    nodes = [_node(one, opset, i, folder, depth) for i, one in enumerate(graph.node)]
+    names = [[one.name for one in part] for part in (graph.input, graph.output)]
+    constants = _constants(graph, folder)
+    held = {name: v.view(Fixed) if isinstance(v, np.ndarray) else Tensor(v) for name, v in constants.items()}
+    return Inner(nodes, held, *names)
+
+
+def _node(proto: Any, opset: int, place: int, folder: Path, depth: int = 0) -> Node:
     kind = proto.op_type if proto.domain in ("", "ai.onnx") else f"{proto.domain}.{proto.op_type}"
     name = proto.name or f"node {place}"
     settings = {}
     # A node of an unknown operator is reported with all others; its settings need no reading.
-    for attribute in proto.attribute if kind in READERS else ():
+    for attribute in proto.attribute if kind in READERS or kind in FLOWS else ():
         value = library().helper.get_attribute_value(attribute)
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
+        elif isinstance(value, library().GraphProto):
+            value = _inner(value, opset, folder, depth + 1)
         elif isinstance(value, library().TensorProto):
             value = _content(value, f"{name}: {attribute.name}", folder)
         elif isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
@@ -91,7 +116,7 @@ def _ordered(nodes: list[Node], known: set[str], outputs: list[str]) -> None:
     made = set(known)
     later = {name: node for node in nodes for name in node.outputs if name}
     for node in nodes:
-        for name in node.inputs:
+        for name in node.reads():
             if name and name not in made:
                 if name in later:
                     other = later[name].name
@@ -99,6 +124,8 @@ def _ordered(nodes: list[Node], known: set[str], outputs: list[str]) -> None:
                         f"{node.name} reads {name!r} before {other} makes it: a cycle, or no order"
                     )
                 raise InvalidArgument(f"{node.name} reads {name!r}, which nothing makes")
+        for graph in node.inner:
+            _ordered(graph.nodes, made | {*graph.constants, *graph.inputs}, graph.outputs)
         for name in node.outputs:
             if name and name in made:
                 raise InvalidArgument(f"{node.name} makes {name!r} again")

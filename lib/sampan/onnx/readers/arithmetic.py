@@ -229,7 +229,7 @@ def _reduced(node: Any, x: Tensor, axes: list[int] | None, keep: bool) -> Tensor
     kind = node.kind.removeprefix("Reduce")
     if kind in ("Max", "Min"):
         whole = x.astype("int32") if x.dtype is paddle.bool else x
-        if x.numel() == 0:
+        if 0 in x.shape:
             raise Cannot("the largest entry of none")
         return (paddle.amax if kind == "Max" else paddle.amin)(whole, axes, keep).astype(x.dtype)
     exact = x.astype("float32") if kind in ("L2", "LogSum", "LogSumExp") and not x.is_floating_point() else x

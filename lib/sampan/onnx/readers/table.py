@@ -31,9 +31,37 @@ class Node:
     settings: dict[str, Any]
     opset: int
 
+    @property
+    def inner(self) -> list[Inner]:
+        """The graphs of a loop or branch."""
+        return [value for value in self.settings.values() if isinstance(value, Inner)]
+
+    def reads(self) -> list[str]:
+        """The names that it reads, also those that its graphs read of the values around it."""
+        return [*self.inputs, *(name for graph in self.inner for name in graph.around())]
+
     def get(self, name: str, default: Any = None) -> Any:
         """A setting."""
         return self.settings.get(name, default)
+
+
+@dataclass
+class Inner:
+    """A graph in a node: its nodes, constants, and the names of its inputs and outputs."""
+
+    nodes: list[Node]
+    constants: dict[str, Any]
+    inputs: list[str]
+    outputs: list[str]
+
+    def around(self) -> list[str]:
+        """The names that it reads of the values around it."""
+        own = {*self.constants, *self.inputs, *(name for node in self.nodes for name in node.outputs)}
+        read = [*(name for node in self.nodes for name in node.reads()), *self.outputs]
+        return [name for name in dict.fromkeys(read) if name and name not in own]
+
+
+FLOWS = ("If", "Loop")  # which imported.py computes
 
 
 def reads(*names: str) -> Callable[[Reader], Reader]:
