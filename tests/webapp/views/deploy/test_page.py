@@ -84,6 +84,7 @@ def test_a_network_is_trained_recorded_and_another_one_chosen(lang: str, tmp_pat
     page.memory.which.value = "rewritten"
     assert int(re.findall(r'data-total="(\d+)"', page.memory.said.value)[0]) < recorded
     page.chooser.field.value = ENCODER
+    page.chooser.wait()
     assert i18n.t("deploy.network.random", lang) in page.chooser.about.value and page.chooser.start.disabled
     assert page.memory.stage.values[page.memory.stage.program.result].shape == (1, 16, 64)
     for part in (page.filters, page.bits, page.compare):

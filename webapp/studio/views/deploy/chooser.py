@@ -49,14 +49,28 @@ class Chooser(DeployPart):
         kind = self.field.value
         if not self._begun or not kind or (self.work is not None and self.work.alive):
             return
-        if kind in self.ready:
-            if self.bench.subject is not self.ready[kind]:
-                self.bench.choose(self.ready[kind])
-        elif kind == DIGITS:
+        if kind == DIGITS and kind not in self.ready:
             self.train()
-        else:
-            self.ready[kind] = networks.random_network(kind)
+        elif kind not in self.ready or self.bench.subject is not self.ready[kind]:
+            self._use(kind)
+
+    def _use(self, kind: str) -> None:
+        """Makes the network if there is none yet, and shows it in the parts, which record and run it."""
+
+        def steps() -> Iterator[Step]:
+            yield "making", 0.0
+            if kind not in self.ready:
+                self.ready[kind] = networks.random_network(kind)
+            yield "recording", 0.3
             self.bench.choose(self.ready[kind])
+
+        def stopped() -> None:
+            self.field.disabled = False
+            shown = (key for key, subject in self.ready.items() if subject is self.bench.subject)
+            self.field.value = next(shown, self.field.value)
+
+        self.field.disabled = True
+        self._do(steps(), stopped)
 
     def train(self) -> None:
         """Trains the network of digits anew."""
@@ -88,6 +102,7 @@ class Chooser(DeployPart):
     def fresh(self, subject: Subject) -> None:
         from sampan import slim
 
+        self.field.disabled = False
         self.start.disabled = subject.kind != DIGITS
         real = subject.digits is not None
         tag = t("train.origin.real", self.lang) if real else self._t("network.random")

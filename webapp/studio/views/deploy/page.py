@@ -25,11 +25,13 @@ class DeployPage(PartsPage):
 
     def __init__(self, lang: str = "en", workspace: Path = Path()) -> None:
         self.bench = Bench()
-        self.chooser = Chooser(lang, self.bench, workspace)
         self.passes, self.memory = PassesPart(lang, self.bench), MemoryPart(lang, self.bench)
         self.speed, self.filters = SpeedPart(lang, self.bench), FiltersPart(lang, self.bench)
         self.bits, self.compare = BitsPart(lang, self.bench), ComparePart(lang, self.bench)
         self.take = TakePart(lang, self.bench, workspace)
+        self.chooser = Chooser(
+            lang, self.bench, workspace
+        )  # the last that learns of a network: its bar goes on until then
         parts = {
             "passes": self.passes,
             "memory": self.memory,
