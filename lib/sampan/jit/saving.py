@@ -91,7 +91,9 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         tensors = load_file(Path(f"{base}.safetensors"))
         return TranslatedLayer(*_loaded(content, tensors))
     except (
-        KeyError,
+        LookupError,
+        ArithmeticError,
+        MemoryError,
         TypeError,
         AttributeError,
         UnicodeDecodeError,

@@ -85,6 +85,17 @@ def wrong_setting(content: Any) -> None:
     op["A"] = [one for one in op["A"] if one["N"] != "strides"]
 
 
+def nameless(content: Any) -> None:
+    del ops_of(content)[0]["A"][2:]
+
+
+def huge_padding(content: Any) -> None:
+    op = next(op for op in ops_of(content) if op["#"] == "1.conv2d")
+    for one in op["A"]:
+        if one["N"] == "paddings":
+            one["AT"]["D"] = [{"#": "0.a_i32", "D": 2**40}] * 2
+
+
 def huge_input(content: Any) -> None:
     op = next(op for op in ops_of(content) if op["#"] == "1.data")
     op["A"][1]["AT"]["D"] = [-1, 2, 2**20, 2**20]
@@ -99,6 +110,8 @@ def huge_constant(content: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (nameless, "damaged: IndexError"),
+        (huge_padding, r"operator \d+ \(pd_op.conv2d\)"),
         (huge_input, r"the input 'image' has shape \[-1, 2, 1048576, 1048576\], above \d+ entries"),
         (
             huge_constant,

@@ -19,6 +19,9 @@ from . import layers as layers  # which enters its operators
 from .operators import LARGEST, OPERATORS, Cannot, tensor
 from .reader import File, Op, checked_size, read
 
+# What an operator of a changed file may raise.
+_FAILURES = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, ArithmeticError, MemoryError)
+
 
 def loaded(content: dict[str, Any], base: Path) -> TranslatedLayer:
     """The layer of `base`.json, whose content is given, and `base`.pdiparams.
@@ -89,7 +92,7 @@ class _Operators(Layer):
                 made = OPERATORS[op.name](op, *(values[i] for i in op.inputs))
             except Cannot as error:
                 raise InvalidArgument(f"operator {place} ({op.name}): {error} is not read") from error
-            except (TypeError, ValueError, KeyError, IndexError, AttributeError, RuntimeError) as error:
+            except _FAILURES as error:
                 reason = getattr(error, "reason", error)
                 raise InvalidArgument(f"operator {place} ({op.name}): {reason}") from error
             listed = made if isinstance(made, tuple) else (made,)
