@@ -16,6 +16,8 @@ def test_a_value_is_as_wide_as_its_life_and_as_high_as_its_bytes():
     assert WRONG not in [t.fillcolor for t in made.data] and made.layout.title.text == "three"
     assert (made.layout.xaxis.title.text, made.layout.yaxis.title.text) == ("calls", "kilobytes")
     assert [note.text for note in made.layout.annotations] == ["v0", "v1", "v2"]
+    small = visual.arena([*LIVES, ("v3", 64, 4, 5)], [6400, 0, 128, 0])
+    assert not small.layout.annotations  # too low for a name
 
 
 def test_values_that_overlap_are_red():

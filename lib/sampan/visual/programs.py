@@ -6,6 +6,8 @@ from typing import Any
 from .style import COLORS, INK, figure, plotly
 
 WRONG = "#c0392b"
+LEAST_NAMED = 0.04  # of the height of the figure: smaller rectangles have no room for a name
+MOST_NAMED = 40
 
 
 def arena(
@@ -34,8 +36,9 @@ def arena(
         made.add_trace(
             plotly().Scatter(**shape, **look, line=line, hoveron="fills", text=text, hoverinfo="text")
         )
-    if len(lives) <= 40:
-        for (name, *_), (left, right, low, high) in zip(lives, boxes, strict=True):
+    top = max((box[3] for box in boxes), default=0)
+    for (name, *_), (left, right, low, high) in zip(lives, boxes, strict=True):
+        if high - low >= LEAST_NAMED * top and len(lives) <= MOST_NAMED:
             at = {"x": (left + right) / 2, "y": (low + high) / 2e3}
             made.add_annotation(**at, text=name, showarrow=False, font={"size": 10, "color": INK})
     made.update_xaxes(title=axes[0], zeroline=False)
