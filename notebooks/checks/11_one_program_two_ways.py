@@ -250,17 +250,17 @@ def fold(rng: np.random.Generator) -> Iterator[Case]:
         unspoilt,
     )
     for name, name_zh, kind, shape, out, channels in (
-        ("a convolution, through the library's pass", "卷积，经过库的 pass", "conv", (n, 3, 3, 3), n, 3),
-        ("groups, through the library's pass", "分组卷积，经过库的 pass", "conv", (6, 2, 3, 3), 6, 4),
+        ("a convolution, through the library's pass", "卷积，经过库的优化遍", "conv", (n, 3, 3, 3), n, 3),
+        ("groups, through the library's pass", "分组卷积，经过库的优化遍", "conv", (6, 2, 3, 3), 6, 4),
         (
             "a transposed convolution, through the library's pass",
-            "转置卷积，经过库的 pass",
+            "转置卷积，经过库的优化遍",
             "transposed",
             (n, n, 2, 2),
             n,
             n,
         ),
-        ("a linear layer, through the library's pass", "线性层，经过库的 pass", "linear", (n, n), n, n),
+        ("a linear layer, through the library's pass", "线性层，经过库的优化遍", "linear", (n, n), n, n),
     ):
         arrays = drawn_layer(rng, shape, out) | {"bias": None if kind == "conv" else rng.normal(size=out)}
         x = rng.normal(size=(40, channels) if kind == "linear" else (2, channels, 7, 7))
