@@ -2,7 +2,8 @@
 
 import inspect
 
-import sampan.vision.models  # noqa: F401  # with all operators that the emitters name
+import sampan.speech.nn  # with all operators that the emitters name
+import sampan.vision.models  # noqa: F401  # as above
 from sampan.engine.operator import operators
 from sampan.onnx.emitters import FUNCTIONS, OPERATORS
 from sampan.onnx.emitters.table import emits

@@ -8,6 +8,7 @@ from . import int8 as int8
 from . import layers as layers
 from . import reductions as reductions
 from . import shapes as shapes
+from . import speech as speech
 from .table import FUNCTIONS as FUNCTIONS
 from .table import OPERATORS as OPERATORS
 
