@@ -24,13 +24,14 @@ class PassesPart(DeployPart):
         self.stages: list[Any] = []
         self._pictures: list[str] = []
         self.slider = Slider(label=self._t("passes.slider"), texts=[self._t("pass.recorded")], live=True)
-        self.said = widgets.HTML()
+        self.status.value, waiting = "", escape(self._t("waiting"))
+        self.said = widgets.HTML(f'<p class="sx-verdict de-said" role="status">{waiting}</p>')
         self.plot = Plot(title=self._t("passes.title"), empty=self._t("waiting"), words=plot_words(lang))
         self.legend = widgets.HTML()
         self.counts = widgets.HTML()
         self.slider.observe(lambda _: self._draw(), "index")
         self.root = card(
-            [self.status, self.slider, self.said, self.plot, self.legend, self.counts], "de-card"
+            [self.slider, self.said, self.plot, self.legend, self.counts, self.status], "de-card"
         )
 
     def fresh(self, subject: Subject) -> None:
