@@ -7,8 +7,10 @@ from torch.profiler import ProfilerActivity, profile
 import sampan as paddle
 import sampan.nn.functional as F
 from sampan import nn
+from sampan.jit import evaluation
 from sampan.jit.evaluation import Evaluation
 from sampan.jit.loops.pooling import max_pool_values
+from sampan.jit.passes.fuse_activation import convolution, prepacked
 from sampan.jit.record import Outside
 from sampan.jit.spec import InputSpec
 from sampan.jit.stages import stages
@@ -57,7 +59,14 @@ def at_once(step: Any) -> int:
 
 
 @pytest.mark.alone
-def test_resnet18_allocates_no_more_than_is_alive() -> None:
+def test_resnet18_allocates_no_more_than_is_alive(monkeypatch: Any) -> None:
+    """With oneDNN's own order of weights: torch's form, which a measurement may prefer, writes results twice."""
+
+    def packed(buffers: list[Any]) -> tuple[Any, torch.Tensor]:
+        x, weight, _, _, settings, _ = buffers
+        return convolution, prepacked(weight, settings, tuple(x.shape))
+
+    monkeypatch.setattr(evaluation, "chosen", packed)
     paddle.seed(0)
     net = paddle.vision.models.resnet18()
     net.eval()
