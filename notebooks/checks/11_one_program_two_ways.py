@@ -389,7 +389,7 @@ def offsets(rng: np.random.Generator) -> Iterator[Case]:
     )
     one = np.array([[LINE * int(rng.integers(1, 9)), 4, 4]] * 6)
     yield Case(
-        ("one call makes all, nobody reads them", "一次调用产生全部，没有调用读取"),
+        ("one call makes all values, no call reads them", "一次调用产生全部，没有调用读取"),
         "values_placed",
         ([one],),
         placed([one]),
@@ -437,4 +437,4 @@ EXERCISES = [
     Exercise("jit.guards.outcome", 3, "When a recording holds", "录制何时仍然有效", outcome, ("guards", "pickle", "dumps")),
     Exercise("jit.passes.fold_batch_norm.folded", 3, "Batch normalisation folded", "折叠批归一化", fold, ("fold_batch_norm", "folded", "fuse_conv_bn_weights", "fuse_linear_bn_weights", "fuse_conv_bn_eval", "fuse_linear_bn_eval", "batch_norm", "normalize_batch")),
     Exercise("jit.arena.offsets", 4, "Memory that is shared", "共用内存", offsets, ("planned", "run_in_arena")),
-]  # fmt: skip
+]  # fmt: skip  # a table

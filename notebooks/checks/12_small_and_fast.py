@@ -132,8 +132,13 @@ def rounded(rng: np.random.Generator) -> Iterator[Case]:
     scale = np.array([2.0 ** rng.integers(-2, 3)], F)
     steps = rng.permutation(np.arange(-levels, levels) + 0.5)
     yield levels_case(
-        rng, ("exactly between two levels", "恰好在两个级别正中"), (steps / levels * scale).astype(F), scale, levels, halves
-    )  # fmt: skip
+        rng,
+        ("exactly between two levels", "恰好在两个级别正中"),
+        (steps / levels * scale).astype(F),
+        scale,
+        levels,
+        halves,
+    )
     scale = rng.uniform(0.5, 2, (5, 1)).astype(F)
     x = between(rng, scale, 15, 5, 8)
     x[rng.integers(5)] *= 7
@@ -155,9 +160,7 @@ def rounded(rng: np.random.Generator) -> Iterator[Case]:
         g = draw(rng, *shape)
         expected = on_levels(x, scale, levels), g
         names = f"through the library's quanter of a {kind}", f"经过库的 {kind} 量化器"
-        yield Case(
-            names, "weights_in_bits", (x, kind, bits, g), expected, nearest, rtol=1e-4, atol=1e-5
-        )  # fmt: skip
+        yield Case(names, "weights_in_bits", (x, kind, bits, g), expected, nearest, rtol=1e-4, atol=1e-5)
 
 
 # --- the weakest channels -----------------------------------------------------------------------------------------
@@ -302,4 +305,4 @@ EXERCISES = [
     Exercise("quantization.quanters.fake_quantize", 3, "Rounding to levels", "取整到级别", rounded, ("fake_quantize", "rounded", "weight_quantize", "_weight_quantize", "LinearQuanter", "LinearQuanterDequanter", "FakeQuanterChannelWiseAbsMaxObserverLayer", "FakeQuanterWithAbsMaxObserverLayer", "quantize_per_tensor", "quantize_per_channel", "fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine", "fused_moving_avg_obs_fake_quant", "sampan.quantization", "paddle.quantization", "kernels")),
     Exercise("slim.L1NormFilterPruner.weakest", 3, "The weakest channels", "最弱的通道", ranked, ("weakest", "_weakest", "_importance", "super", "L1NormFilterPruner", "L2NormFilterPruner", "FPGMFilterPruner", "FilterPruner", "prune_vars", "ln_structured", "torch_pruning"), ("slim.L1NormFilterPruner._importance",)),
     Exercise("slim.distill.tempered", 3, "Soft labels with a temperature", "带温度的软标签", softened, ("tempered", "soft_label", "dkd", "distil", "softmax", "log_softmax", "_softmax", "_log_softmax", "Softmax", "LogSoftmax", "softmax_with_cross_entropy", "cross_entropy", "CrossEntropyLoss", "kl_div", "KLDivLoss", "logsumexp", "logcumsumexp", "scipy", "torch.nn"), ("slim.distill.soft_label", "slim.distill.dkd")),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -21,7 +21,14 @@ def grown(call, calls=2_000, warm=300):
 
 
 def network():
-    net = nn.Sequential(nn.Conv2D(3, 8, 3), nn.BatchNorm2D(8), nn.ReLU(), nn.AdaptiveAvgPool2D(2), nn.Flatten(), nn.Linear(32, 10))  # fmt: skip
+    net = nn.Sequential(
+        nn.Conv2D(3, 8, 3),
+        nn.BatchNorm2D(8),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2D(2),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    )
     net.eval()
     return net
 

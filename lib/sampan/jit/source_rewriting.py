@@ -249,7 +249,7 @@ _EFFECTS: dict[type[ast.AST], str] = {
     ast.Lambda: "it has a lambda", ast.NamedExpr: "it has `:=`", ast.Try: "it has `try`",
     ast.AsyncFor: "it is asynchronous", ast.Match: "it has `match`",
     ast.AsyncWith: "it is asynchronous", ast.TryStar: "it has `try`",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def _reason(node: ast.While | ast.For | ast.If) -> str:

@@ -27,7 +27,7 @@ __all__ = ["int8_conv2d", "int8_linear", "onednn"]
 
 LEVELS = 127
 SMALL = 1e-30  # in place of a scale of 0: all numbers become 0
-# What oneDNN is told: the name, its numbers, its variant.
+# oneDNN's arguments for an activation: its name, its scalars, its algorithm.
 _ACTIVATIONS: dict[str, tuple[Any, ...]] = {
     "": ("none", [], ""),
     "relu": ("relu", [], ""),

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch.profiler import ProfilerActivity, profile
 
 import sampan as paddle
 import sampan.nn.functional as F
+from benchmarks.deploy_fused_rows import allocated
 from sampan import nn
 from sampan.jit import evaluation
 from sampan.jit.evaluation import Evaluation
@@ -44,20 +44,6 @@ def test_places_that_are_read_stay() -> None:
     assert all(call.function is not max_pool_values for call in rewriting.calls)
 
 
-def at_once(step: Any) -> int:
-    """The most bytes that torch's allocator has given and not got back during a call."""
-    step()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        kept = step()
-    assert kept is not None
-    events = [e for e in seen.profiler.kineto_results.events() if e.name() == "[memory]"]
-    now = most = 0
-    for event in sorted(events, key=lambda e: e.start_ns()):
-        now += event.nbytes()
-        most = max(now, most)
-    return most
-
-
 @pytest.mark.alone
 def test_resnet18_allocates_no_more_than_is_alive(monkeypatch: Any) -> None:
     """With oneDNN's own order of weights: torch's form, which a measurement may prefer, writes results twice."""
@@ -76,6 +62,6 @@ def test_resnet18_allocates_no_more_than_is_alive(monkeypatch: Any) -> None:
         whole = recorded(net.forward, [InputSpec(x.shape)], outside)
     replay = Evaluation(whole.program, outside.tensors, outside.buffers)
     with paddle.no_grad():
-        eager, static = at_once(lambda: net(x)), at_once(lambda: replay([x.data]))
+        eager, static = allocated(lambda: net(x)), allocated(lambda: replay([x.data]))
     bound = stages(net, [x])[-1].peak
     assert bound <= static <= 1.05 * bound and static <= 0.45 * eager

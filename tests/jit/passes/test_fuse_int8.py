@@ -59,8 +59,9 @@ def test_values_stay_in_8_bits_between_two(x):
     assert passed(program, "fuse_int8", x, exact=False) == ["int8_conv2d", "int8_conv2d"]
     first = program.calls[0]
     assert first.settings == {"activation": "relu", "out_scale": program.calls[1].args[3]}
-    middle = first.function(x, *(program.frozen.get(a, a) for a in first.args[1:]), activation="relu",
-                            out_scale=torch.tensor(3.0))  # fmt: skip
+    middle = first.function(
+        x, *(program.frozen.get(a, a) for a in first.args[1:]), activation="relu", out_scale=torch.tensor(3.0)
+    )
     assert middle.dtype is torch.uint8 and middle.min() >= 128
 
 

@@ -1,7 +1,7 @@
 """The warm process of a class: who gets a fork of which account, and what members can try against it. Run by root.
 
-Two system accounts that every Linux has, `nobody` (ADA) and `daemon` (BOB), stand for two members of the class: the tests
-create no accounts. `acting` runs a function in a child process with the account of one of them.
+The tests create no accounts: two that every Linux has are used as members of the class, `nobody` (ADA) and `daemon` (BOB).
+`acting` runs a function in a child process with the account of one of them.
 """
 
 from __future__ import annotations

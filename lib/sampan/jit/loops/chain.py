@@ -175,8 +175,8 @@ class Chain:
         return _HEAD + "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
 
     def _row_lines(self, layout: Layout, step: Step) -> list[str]:
-        """What comes before the last pass over a row: its statistics, and before them the value they are of,
-        where that is no input."""
+        """The lines before the last pass over a row: they compute the row's statistics, and first the value
+        that these are of, unless it is an input."""
         lines, row = [], "out"
         if step.of[0] == "x" and layout.kinds[int(step.of[1:])] == "e":
             row = f"row{step.of[1:]}"

@@ -68,9 +68,17 @@ def _convolution_transpose(op: Op, x: Any, weight: Any, size: Any) -> Any:
     more = op.get("output_padding") or 0
     lengths = ints(size) if size is not None else []
     return F.conv2d_transpose(
-        tensor(x), tensor(weight), None, op.get("strides"), _paddings(op), more, dilation=op.get("dilations"),
-        groups=op.get("groups", 1), output_size=lengths or None, data_format=op.get("data_format", "NCHW"),
-    )  # fmt: skip
+        tensor(x),
+        tensor(weight),
+        None,
+        op.get("strides"),
+        _paddings(op),
+        more,
+        dilation=op.get("dilations"),
+        groups=op.get("groups", 1),
+        output_size=lengths or None,
+        data_format=op.get("data_format", "NCHW"),
+    )
 
 
 @computes("pool2d")

@@ -1,4 +1,4 @@
-"""Max pooling without the places of the values, where nobody reads them."""
+"""Max pooling without the indices of the maxima, where no call reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise calls whose intermediate values nobody else reads become one loop over memory.
+"""Elementwise calls whose intermediate values no other call reads become one loop over memory.
 
 `gelu(layer_norm(x + y))` costs torch three passes over memory and two results that are thrown away; as one
 generated loop (loops/chain.py) it costs one. What a call computes is a line in loops/formulas.py. The loop

@@ -165,8 +165,17 @@ def test_calls_keep_their_places_in_the_picture(kind: str, trained: Subject) -> 
 
 
 def test_kinds_of_calls_are_known() -> None:
-    names = {"convolve": "convolution", "int8_conv2d": "convolution", "affine": "product", "mm": "product", "relu": "activation",
-             "normalize_layer": "norm", "reshape": "shape", "add": "other", "max_pool": "other"}  # fmt: skip
+    names = {
+        "convolve": "convolution",
+        "int8_conv2d": "convolution",
+        "affine": "product",
+        "mm": "product",
+        "relu": "activation",
+        "normalize_layer": "norm",
+        "reshape": "shape",
+        "add": "other",
+        "max_pool": "other",
+    }
     assert {name: program.kind_of(name) for name in names} == names
     assert program.pass_name("a_new_pass", "en") == "a new pass"
 

@@ -151,22 +151,36 @@ def histogram(weights: NDArray[np.float32], bits: int, x: str, y: str, level: st
     top = float(counts.max()) * 1.05
     traces: list[dict[str, Any]] = [
         {
-            "type": "bar", "x": ((edges[1:] + edges[:-1]) / 2).round(4).tolist(), "y": counts.tolist(), "width": 2 / BINS,
-            "marker": {"color": "var(--sp-run-1)"}, "hoverinfo": "x+y", "showlegend": False,
+            "type": "bar",
+            "x": ((edges[1:] + edges[:-1]) / 2).round(4).tolist(),
+            "y": counts.tolist(),
+            "width": 2 / BINS,
+            "marker": {"color": "var(--sp-run-1)"},
+            "hoverinfo": "x+y",
+            "showlegend": False,
         }
-    ]  # fmt: skip
+    ]
     if bits <= DRAWN:
         most = largest(bits)
         at = [(k / most) for k in range(-most, most + 1)]
         traces.append(
             {
-                "type": "scatter", "mode": "lines", "name": level, "x": [v for p in at for v in (p, p, None)],
-                "y": [v for _ in at for v in (0.0, top, None)], "line": {"color": "var(--sp-run-2)", "width": 1.5},
-                "hoverinfo": "skip", "showlegend": True,
+                "type": "scatter",
+                "mode": "lines",
+                "name": level,
+                "x": [v for p in at for v in (p, p, None)],
+                "y": [v for _ in at for v in (0.0, top, None)],
+                "line": {"color": "var(--sp-run-2)", "width": 1.5},
+                "hoverinfo": "skip",
+                "showlegend": True,
             }
-        )  # fmt: skip
+        )
     layout = {
-        "height": 320, "bargap": 0, "margin": {"l": 8, "r": 8, "t": 8, "b": 8}, "xaxis": {"title": {"text": x}, "range": [-1.05, 1.05]},
-        "yaxis": {"title": {"text": y}, "range": [0, top]}, "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-    }  # fmt: skip
+        "height": 320,
+        "bargap": 0,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "xaxis": {"title": {"text": x}, "range": [-1.05, 1.05]},
+        "yaxis": {"title": {"text": y}, "range": [0, top]},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    }
     return json.dumps({"data": traces, "layout": layout})

@@ -107,14 +107,17 @@ class Chooser(DeployPart):
         real = subject.digits is not None
         tag = t("train.origin.real", self.lang) if real else self._t("network.random")
         facts = self._t(
-            "network.facts", parameters=f"{slim.model_size(subject.network):,}", bytes=size(slim.file_bytes(subject.network))
-        )  # fmt: skip
+            "network.facts",
+            parameters=f"{slim.model_size(subject.network):,}",
+            bytes=size(slim.file_bytes(subject.network)),
+        )
         read = ""
         if subject.digits is not None:
             read = self._t(
-                "network.accuracy", share=percent(networks.accuracy(subject.network, subject.digits)),
+                "network.accuracy",
+                share=percent(networks.accuracy(subject.network, subject.digits)),
                 count=len(subject.digits.test),
-            )  # fmt: skip
+            )
         self.about.value = (
             f'<div class="sx-about" data-network="{escape(subject.kind, quote=True)}"><p><span class="sp-tag{" is-good" if real else ""}">'
             f"{escape(tag)}</span> {escape(sentences(self.lang, facts, read))}</p><p>{escape(self._t(f'network.about.{subject.kind}'))}</p></div>"

@@ -146,9 +146,11 @@ class FiltersPart(DeployPart):
     def _said(self) -> str:
         (_, bytes_, seconds, score), *_, (_, small_bytes, small_seconds, small_score) = self.rows
         verdict = self._t(
-            "filters.said", bytes=f"{small_bytes / bytes_:.2f}", time=f"{small_seconds / seconds:.2f}",
+            "filters.said",
+            bytes=f"{small_bytes / bytes_:.2f}",
+            time=f"{small_seconds / seconds:.2f}",
             points=signed(100 * (small_score - score)),
-        )  # fmt: skip
+        )
         head = [self._t(f"column.{key}") for key in ("network", "bytes", "time", "accuracy")]
         rows = [
             (self._t(f"filters.row.{name}"), [size(b), duration_short(s), percent(a)])
@@ -237,12 +239,20 @@ def lines(curves: Curves, chosen: dict[str, float], x: str, y: str) -> str:
         ring = {"size": 15, "symbol": "circle-open", "color": colour, "line": {"width": 3}}
         traces.append(
             {
-                "type": "scatter", "mode": "markers", "x": [100 * at], "y": [100 * curve[at]], "marker": ring,
-                "showlegend": False, "hoverinfo": "skip",
+                "type": "scatter",
+                "mode": "markers",
+                "x": [100 * at],
+                "y": [100 * curve[at]],
+                "marker": ring,
+                "showlegend": False,
+                "hoverinfo": "skip",
             }
-        )  # fmt: skip
+        )
     layout = {
-        "height": 360, "margin": {"l": 8, "r": 8, "t": 8, "b": 8}, "xaxis": {"title": {"text": x}, "range": [-3, 93]},
-        "yaxis": {"title": {"text": y}, "range": [0, 102]}, "legend": {"orientation": "h", "y": -0.22, "yanchor": "top"},
-    }  # fmt: skip
+        "height": 360,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "xaxis": {"title": {"text": x}, "range": [-3, 93]},
+        "yaxis": {"title": {"text": y}, "range": [0, 102]},
+        "legend": {"orientation": "h", "y": -0.22, "yanchor": "top"},
+    }
     return json.dumps({"data": traces, "layout": layout})

@@ -92,7 +92,7 @@ def timeline(stage: Any, lang: str, arena: bool = False) -> str:
             born=buffer.born + 1, last=min(buffer.last + 1, len(calls)),
         )
         for name, buffer in zip(names, made, strict=True)
-    ]  # fmt: skip
+    ]  # fmt: skip  # a figure: an entry of plotly to a place, not to a line
     if arena:
         offsets, block = planned(made)
         middles = [at + buffer.bytes / 2 for at, buffer in zip(offsets, made, strict=True)]
@@ -115,7 +115,7 @@ def timeline(stage: Any, lang: str, arena: bool = False) -> str:
         "x": [min(buffer.last, len(calls) - 1) - buffer.born + 1 for buffer in made], "showlegend": False,
         "marker": {"color": [colour(kind_of(name)) for name in names], "line": {"color": "var(--sp-surface)", "width": 1}},
         "hovertext": hover, "hoverinfo": "text",
-    }  # fmt: skip
+    }  # fmt: skip  # a figure: an entry of plotly to a place, not to a line
     needed = alive(made, len(calls))
     kept = [sum(buffer.bytes for buffer in made if buffer.born <= step) for step in range(len(calls))]
     lines = [
@@ -126,7 +126,7 @@ def timeline(stage: Any, lang: str, arena: bool = False) -> str:
             "name": words("memory.line.bound", lang), "line": {"color": "var(--sp-bad)", "width": 1, "dash": "dash"},
             "hoverinfo": "name+y",
         },
-    ]  # fmt: skip
+    ]  # fmt: skip  # a figure: an entry of plotly to a place, not to a line
     lower = 170 / height
     layout = {
         "height": height, "bargap": 0, "barmode": "overlay", "hovermode": "closest", "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
@@ -134,7 +134,7 @@ def timeline(stage: Any, lang: str, arena: bool = False) -> str:
         "yaxis": {"domain": [lower + 0.08, 1], **rows},
         "yaxis2": {"domain": [0, lower], "title": {"text": words("memory.axis.bytes", lang)}, "rangemode": "tozero", "tickformat": "~s"},
         "legend": {"orientation": "h", "y": -58 / (height - 16), "yanchor": "top", "x": 0},
-    }  # fmt: skip
+    }  # fmt: skip  # a figure: an entry of plotly to a place, not to a line
     return json.dumps({"data": [bars, *lines], "layout": layout})
 
 
@@ -143,4 +143,4 @@ def _stairs(y: list[int], name: str, colour: str, dash: str) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "lines", "x": [step + 0.5 for step in range(len(y) + 1)], "y": [*y, *y[-1:]],
         "yaxis": "y2", "name": name, "line": {"color": colour, "width": 2, "dash": dash, "shape": "hv"}, "hoverinfo": "name+y",
-    }  # fmt: skip
+    }  # fmt: skip  # a figure: an entry of plotly to a place, not to a line

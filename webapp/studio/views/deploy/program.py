@@ -113,11 +113,11 @@ def picture(recorded: Any, stage: Any, lang: str) -> str:
             hovertext=[dot["hover"] for dot in dots], hoverinfo="text",
             marker={"size": 11, "symbol": [dot["symbol"] for dot in dots], "color": [dot["colour"] for dot in dots]},
         ),
-    ]  # fmt: skip
+    ]  # fmt: skip  # a figure: an entry of plotly to a place, not to a line
     layout = {
         "height": ROW * rows + 24, "showlegend": False, "hovermode": "closest", "margin": {"l": 4, "r": 4, "t": 8, "b": 8},
         "xaxis": {"visible": False, "range": [-0.04 * columns, columns - 0.1]}, "yaxis": {"visible": False, "range": [0.7 - rows, 0.7]},
-    }  # fmt: skip
+    }  # fmt: skip  # a figure: an entry of plotly to a place, not to a line
     return json.dumps({"data": traces, "layout": layout})
 
 

@@ -78,9 +78,11 @@ class SpeedPart(DeployPart):
         large = self.times[max(self.times)]
         best = min(large, key=large.__getitem__)
         verdict = self._t(
-            "speed.said", engine=self._t(f"speed.engine.{best}"), batch=max(self.times),
+            "speed.said",
+            engine=self._t(f"speed.engine.{best}"),
+            batch=max(self.times),
             ratio=f"{large[best] / large['eager']:.2f}",
-        )  # fmt: skip
+        )
         notes = "".join(
             f"<p>{escape(self._t('speed.missing', engine=self._t(f'speed.engine.{engine}'), why=why))}</p>"
             for engine, why in self.missing.items()
