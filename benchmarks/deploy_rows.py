@@ -207,17 +207,24 @@ def of_the_zoo(name: str) -> dict[str, Step]:
     return {"sampan": of(static), "eager": of(layer)}
 
 
+def in_integers(layer: Any, x: Any) -> Any:
+    """A copy whose linear layers and convolutions are in int8, with the magnitudes that they see for an input."""
+    config = QuantConfig(activation=None, weight=None)
+    weight = AbsMaxChannelWiseWeightObserver()
+    config.add_type_config([nn.Linear, nn.Conv2D], activation=AbsmaxObserver(), weight=weight)
+    ptq = PTQ(config)
+    observed = ptq.quantize(layer)
+    with paddle.no_grad():
+        observed(x)
+    return ptq.convert(observed)
+
+
 def in_int8(name: str) -> dict[str, Step]:
     """The predictor of a network whose linear layers and convolutions are in int8, and that of its floats."""
     network = NETWORKS[name]
     layer, base = files(name)
     x = data(network)
-    config = QuantConfig(activation=None, weight=None)
-    weight = AbsMaxChannelWiseWeightObserver()
-    config.add_type_config([nn.Linear, nn.Conv2D], activation=AbsmaxObserver(), weight=weight)
-    observed = PTQ(config).quantize(layer)
-    observed(x)
-    paddle.jit.save(PTQ(config).convert(observed), f"{base}-int8", [InputSpec(network.shape)])
+    paddle.jit.save(in_integers(layer, x), f"{base}-int8", [InputSpec(network.shape)])
 
     def without_answer(step: Step) -> Step:  # which quantisation changes
         def run() -> None:

@@ -28,12 +28,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import sampan as paddle
+from benchmarks.deploy_rows import in_integers
 from sampan import nn, slim
 from sampan.inference import Config, create_predictor
 from sampan.jit import InputSpec
 from sampan.nn import functional as F
-from sampan.quantization import PTQ, QAT, QuantConfig, quanters
-from sampan.quantization.observers import AbsMaxChannelWiseWeightObserver, AbsmaxObserver
+from sampan.quantization import QAT, QuantConfig, quanters
 
 CHARACTERS, LONGEST = 2000, 64  # of the vocabulary of reviews; of a review
 ROUNDS = 41
@@ -198,16 +198,11 @@ def in_turn(calls: list[Callable[[Any], Any]], given: Any) -> list[float]:
     return [median(found[1:]) for found in times]
 
 
-def int8_config(training: bool) -> QuantConfig:
+def qat_config() -> QuantConfig:
     config = QuantConfig(activation=None, weight=None)
-    kinds = [nn.Linear, nn.Conv2D]
-    if training:
-        moving = quanters.FakeQuanterWithAbsMaxObserver(moving_rate=0.9)
-        config.add_type_config(
-            kinds, activation=moving, weight=quanters.FakeQuanterChannelWiseAbsMaxObserver()
-        )
-    else:
-        config.add_type_config(kinds, activation=AbsmaxObserver(), weight=AbsMaxChannelWiseWeightObserver())
+    moving = quanters.FakeQuanterWithAbsMaxObserver(moving_rate=0.9)
+    weight = quanters.FakeQuanterChannelWiseAbsMaxObserver()
+    config.add_type_config([nn.Linear, nn.Conv2D], activation=moving, weight=weight)
     return config
 
 
@@ -227,14 +222,10 @@ def smaller(task: Task, seed: int, scale: float) -> list[tuple[str, Any]]:
         pruner.prune_vars(dict.fromkeys(pruner.prunable, 0.5))
         learn(half, task.train, epochs, task.rate, seed)
         found.append(("half the filters, trained on", half))
-    ptq = PTQ(int8_config(False))
-    observed = ptq.quantize(first)
-    with paddle.no_grad():
-        observed(example)
-    found.append(("int8 (PTQ)", ptq.convert(observed)))
+    found.append(("int8 (PTQ)", in_integers(first, example)))
     longer = learn(copy.deepcopy(first), task.train, again, task.rate / 20, seed)
     found.append(("float32, trained on as long as the next", longer))
-    qat = QAT(int8_config(True))
+    qat = QAT(qat_config())
     network = copy.deepcopy(first)
     network.train()
     trained = learn(qat.quantize(network), task.train, again, task.rate / 20, seed)
