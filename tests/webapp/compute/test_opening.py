@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ from tests.webapp.compute.conftest import GIB, machine
 
 pytestmark = pytest.mark.servers
 
-REVISIONS = ["1", "2"]
+REVISIONS = ["1", "2", "3"]
 ASK = {
     "owner": "amy",
     "purpose": "job",
@@ -74,6 +75,22 @@ def test_from_every_revision_to_the_form_of_the_schema(url: str, revision: str) 
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
     engine.dispose()
+
+
+def test_a_lease_of_before_there_were_several_places(url: str) -> None:
+    engine = engine_at(url)
+    with engine.begin() as connection:
+        opening.upgrade(connection, "2")
+        row = {**ASK, "id": "old", "boot": machines.boot(), "device": "cpu:0", "granted": 10.0, "ends": 20.0}
+        row |= {"seen": 10.0, "pid": os.getpid(), "started": machines.started(os.getpid())}
+        lease = sqlalchemy.table("lease", *(sqlalchemy.column(name) for name in row))
+        connection.execute(sqlalchemy.insert(lease).values(row))
+    engine.dispose()
+    with store_at(url) as store:
+        (found,) = store.leases()
+        assert (found.id, found.devices, found.ask) == ("old", ("cpu:0",), Ask(**ASK))  # type: ignore[arg-type]
+        store.release("old")
+        assert store.leases() == []
 
 
 def test_a_store_that_is_up_to_date_is_opened_without_alembic(url: str) -> None:

@@ -70,9 +70,9 @@ def test_many_tickets_do_not_push_others_back() -> None:
 def test_a_turn_comes_when_all_before_have_theirs() -> None:
     line = [ticket("a"), ticket("b"), ticket("c")]
     free = lambda: Free(machine(slots=2), {}, 0)
-    assert [turn(entry, line, free(), NOW) for entry in line] == ["cpu:0", "cpu:1", None]
+    assert [turn(entry, line, free(), NOW) for entry in line] == [["cpu:0"], ["cpu:1"], []]
     line[0] = replace(line[0], seen=NOW - AWAKE_S - 1)
-    assert [turn(entry, line, free(), NOW) for entry in line] == ["cpu:0", "cpu:0", "cpu:1"]
+    assert [turn(entry, line, free(), NOW) for entry in line] == [["cpu:0"], ["cpu:0"], ["cpu:1"]]
     with pytest.raises(LookupError, match="'d' is not in the queue"):
         turn(ticket("d"), line, free(), NOW)
 
@@ -81,12 +81,12 @@ def test_grading_does_not_wait_behind_sessions() -> None:
     check = ticket("check", replace(NOTEBOOK, purpose="grading"))
     line = [ticket("a", waited=2 * AGEING_S), check]  # waited so long that it stands before the check
     assert names(order(line, {}, {}, NOW)) == "a check"
-    assert turn(check, line, Free(machine(slots=1), {"cpu:0": 1.0}, 0), NOW) == "cpu:1"
+    assert turn(check, line, Free(machine(slots=1), {"cpu:0": 1.0}, 0), NOW) == ["cpu:1"]
 
 
 def test_a_check_does_not_wait_for_memory_either() -> None:
     free = Free(machine(memory=2 * GIB), {"cpu:0": 1.0}, 4 * GIB)  # all that may be promised
-    assert free.take(NOTEBOOK) is None and free.take(replace(NOTEBOOK, purpose="grading")) == "cpu:2"
+    assert free.take(NOTEBOOK) == [] and free.take(replace(NOTEBOOK, purpose="grading")) == ["cpu:2"]
 
 
 def lease(device: str, ends: float, ask: Ask = NOTEBOOK) -> Lease:
@@ -141,5 +141,5 @@ def test_devices_of_a_real_card_and_a_simulated_one_are_told_apart(
     both = Machine((Device("gpu:0", "gpu"), Device("sim:0", "gpu")), 64 * GIB)
     free = Free(both, {}, 0)
     ask = replace(JOB, kind="gpu")
-    assert [free.take(ask), free.take(ask), free.take(ask)] == ["gpu:0", "sim:0", None]
+    assert [free.take(ask), free.take(ask), free.take(ask)] == [["gpu:0"], ["sim:0"], []]
     assert Lease("x", ask, "sim:0", 0, 1).simulated and not Lease("x", ask, "gpu:0", 0, 1).simulated

@@ -26,9 +26,10 @@ def environment_of(lease: Lease, state: Path) -> dict[str, str]:
     variables["SAMPAN_SESSION"] = str(record.path(state, lease.id))
     variables["CUDA_VISIBLE_DEVICES"] = ""
     if lease.device.startswith("gpu:"):
-        device = machine.this_machine().device(lease.device)
-        # By its UUID: CUDA counts cards in another order than NVML.
-        variables["CUDA_VISIBLE_DEVICES"] = device.uuid or lease.device.removeprefix("gpu:")
+        # By their UUIDs: CUDA counts cards in another order than NVML.
+        here = machine.this_machine()
+        uuids = [here.device(id).uuid or id.removeprefix("gpu:") for id in lease.devices]
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(uuids)
         if lease.ask.share < 1:
             variables["PYTORCH_ALLOC_CONF"] = f"per_process_memory_fraction:{lease.ask.share:g}"
     return variables
@@ -37,7 +38,9 @@ def environment_of(lease: Lease, state: Path) -> dict[str, str]:
 def limits_of(lease: Lease) -> Limits:
     """The limits that the operating system enforces on the session."""
     return Limits(
-        memory=lease.ask.memory + (CUDA if lease.device.startswith("gpu:") else 0), processes=PROCESSES
+        memory=lease.ask.memory + (CUDA if lease.device.startswith("gpu:") else 0),
+        processes=PROCESSES,
+        places=lease.ask.places,
     )
 
 

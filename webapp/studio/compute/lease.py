@@ -16,6 +16,8 @@ Purpose = Literal["grading", "page", "notebook", "job"]
 class Ask:
     """A request. `memory` in bytes, `seconds` of wall time, `share` of one GPU's memory (0 to 1).
 
+    `places` devices, with `memory` for each, are granted together or not at all: of two programs that wait for two devices
+    each, neither ever holds one that the other needs.
     Raises ValueError for what no machine could grant.
     """
 
@@ -26,6 +28,7 @@ class Ask:
     share: float = 1.0
     memory: int = 2 << 30
     seconds: float = 4 * 3600.0
+    places: int = 1
 
     def __post_init__(self) -> None:
         if not self.owner:
@@ -42,6 +45,10 @@ class Ask:
             raise ValueError(f"memory must be more than 0 bytes, got {self.memory!r}")
         if not self.seconds > 0:
             raise ValueError(f"seconds must be more than 0, got {self.seconds!r}")
+        if type(self.places) is not int or self.places < 1:
+            raise ValueError(f"places must be a whole number of at least 1, got {self.places!r}")
+        if self.places > 1 and self.share != 1:
+            raise ValueError(f"several places are whole devices: share must be 1, got {self.share!r}")
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class Holder:
 class Lease:
     """A lease. Times are seconds since 1970. `device` is "cpu:3" (a slot), "gpu:0", or "sim:0" (simulated).
 
-    `id` is that of the ticket, if there was one. After `ends` it stays until its holder is gone; culling ends that
+    `others` are the further devices of a request for several places. `id` is that of the ticket, if there was one. After `ends` it stays until its holder is gone; culling ends that
     process.
     """
 
@@ -67,6 +74,11 @@ class Lease:
     granted: float
     ends: float
     holder: Holder | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        return (self.device, *self.others)
 
     @property
     def simulated(self) -> bool:
@@ -95,7 +107,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Use:
-    """The record of an ended lease. `seconds` is weighted by the share of the GPU."""
+    """The record of one device of an ended lease. `seconds` is weighted by the share of the GPU."""
 
     id: str
     ask: Ask

@@ -20,7 +20,8 @@ _GRACE_S = 5  # between the signal for the CPU time limit and the one that canno
 
 @dataclass(frozen=True)
 class Limits:
-    """`memory` and `file_bytes` in bytes, `cpu_seconds` of all threads together; None sets no limit.
+    """`memory` and `file_bytes` in bytes, `cpu_seconds` of all threads together; None sets no limit. `memory` is that of one
+    process; a cgroup limits `places` times as much for all of them.
 
     `processes` counts threads too, as the kernel does, in addition to those that this user runs already: the
     operating system counts per user, not per session. It does not limit root; a `cgroup` does.
@@ -31,6 +32,7 @@ class Limits:
     files: int = 1024
     file_bytes: int | None = None
     cpu_seconds: int | None = None
+    places: int = 1
 
     def apply(self) -> None:
         """Apply the limits to this process, before its program starts; they cannot be raised again.
@@ -59,8 +61,8 @@ class Limits:
         folder = parent / own_name(name)
         try:
             folder.mkdir(exist_ok=True)
-            (folder / "memory.max").write_text(str(self.memory))
-            (folder / "pids.max").write_text(str(self.processes))
+            (folder / "memory.max").write_text(str(self.places * self.memory))
+            (folder / "pids.max").write_text(str(self.places * self.processes))
             with suppress(FileNotFoundError):  # only where the machine swaps
                 (folder / "memory.swap.max").write_text("0")
         except OSError:  # read-only or not delegated: only the rlimits apply

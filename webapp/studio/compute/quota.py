@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from studio.i18n import t
 
+from . import turns
 from .lease import Ask, Impossible, Kind, OverQuota
 from .machine import Machine
 from .settings import number
@@ -48,6 +49,13 @@ class Quota:
         if ask.memory > machine.memory:
             asked, most = (f"{size / 2**30:.1f}" for size in (ask.memory, machine.memory))
             raise Impossible(*_both("quota.memory", asked=asked, most=most))
+        if ask.places > (places := len(turns.suited(machine, ask))):
+            raise Impossible(*_both("quota.places", asked=ask.places, most=places))
+        if ask.places * ask.memory > machine.promised:
+            asked, most_memory = (
+                f"{size / 2**30:.1f}" for size in (ask.places * ask.memory, machine.promised)
+            )
+            raise Impossible(*_both("quota.memory", asked=asked, most=most_memory))
         if ask.seconds > self.longest:
             raise self.too_long(ask.seconds)
 

@@ -120,4 +120,5 @@ def away() -> tuple[str, str]:
 
 def lease_of(told: dict[str, Any]) -> Lease:
     holder = told["holder"] and Holder(**told["holder"])
-    return Lease(**{**told, "ask": Ask(**told["ask"]), "holder": holder})
+    others = tuple(told.get("others", ()))
+    return Lease(**{**told, "ask": Ask(**told["ask"]), "holder": holder, "others": others})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, String, Table, text
 
-REVISION = "2"  # the newest of migrations/versions
+REVISION = "3"  # the newest of migrations/versions
 
 metadata = MetaData()
 
@@ -19,11 +19,13 @@ def _ask() -> list[Column]:
         Column("share", Double, nullable=False),
         Column("memory", BigInteger, nullable=False),
         Column("seconds", Double, nullable=False),
+        Column("places", Integer, nullable=False, server_default="1"),
     ]
 
 
 # `boot` is the scope of `pid`, and so tells which machine's devices these are (machine.boot).
 # `seen` is when the holder was last seen alive; before there is a holder, when the lease was last requested.
+# A lease of several devices has a row for each. They share `gang`, which is the lease's id and that of its first row.
 lease = Table(
     "lease",
     metadata,
@@ -36,7 +38,9 @@ lease = Table(
     Column("seen", Double, nullable=False),
     Column("pid", Integer),
     Column("started", Double),
+    Column("gang", String, nullable=False, server_default=""),
     Index("lease_owner", "owner", "kind"),
+    Index("lease_gang", "gang"),
 )
 # Whatever the code does, the database never lends a whole device twice.
 _whole = text("share >= 1")

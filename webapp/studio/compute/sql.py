@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 from sqlalchemy import (
@@ -90,7 +90,7 @@ class SqlStore:
         self._look()
         now = self._clock()
         with self._engine.begin() as c:
-            row = c.execute(select(leases).where(leases.c.id == ticket)).first() if ticket else None
+            row = _first(c, ticket) if ticket else None
             if row is not None and row.owner != ask.owner:
                 raise ValueError(f"the ticket {ticket!r} does not belong to {ask.owner!r}")
             if row is not None and row.boot == self._boot and (holder is None or row.pid is None):
@@ -105,7 +105,7 @@ class SqlStore:
 
     def bind(self, lease: str, holder: Holder, by: Holder | None = None) -> None:
         with self._engine.begin() as c:
-            row = c.execute(select(leases).where(leases.c.id == lease)).first()
+            row = _first(c, lease)
             if row is None:
                 raise LookupError(f"there is no lease {lease!r}: it was taken back")
             before = _lease(row).holder
@@ -117,19 +117,19 @@ class SqlStore:
 
     def release(self, lease: str) -> None:
         with self._engine.begin() as c:
-            self._end(c, leases.c.id == lease, literal(self._clock(), Double))
+            self._end(c, leases.c.gang == lease, literal(self._clock(), Double))
 
     def leave(self, ticket: str) -> None:
         with self._engine.begin() as c:
             c.execute(delete(tickets).where(tickets.c.id == ticket))
-            self._end(c, (leases.c.id == ticket) & leases.c.pid.is_(None), literal(self._clock(), Double))
+            self._end(c, (leases.c.gang == ticket) & leases.c.pid.is_(None), literal(self._clock(), Double))
 
     def extend(self, lease: str, seconds: float) -> Lease:
         if not seconds > 0:
             raise ValueError(f"seconds must be more than 0, got {seconds!r}")
         now = self._clock()
         with self._engine.begin() as c:
-            row = c.execute(select(leases).where(leases.c.id == lease)).first()
+            row = _first(c, lease)
             if row is None:
                 raise LookupError(f"there is no lease {lease!r}: it was given back")
             ask = _ask(row)
@@ -139,9 +139,9 @@ class SqlStore:
             ends = min(wanted, row.granted + self.quota.longest)
             if ends <= row.ends:
                 raise self.quota.too_long(wanted - row.granted)
-            c.execute(update(leases).where(leases.c.id == lease).values(ends=ends))
+            c.execute(update(leases).where(leases.c.gang == lease).values(ends=ends))
             self._hold_to_quota(c, ask, now)
-            return _lease(c.execute(select(leases).where(leases.c.id == lease)).one())
+            return _one(c, lease)
 
     # What only looks
 
@@ -157,7 +157,7 @@ class SqlStore:
 
     def leases(self, owner: str | None = None) -> list[Lease]:
         self._look()
-        return [_lease(row) for row in self._all(select(leases).order_by(leases.c.granted), owner)]
+        return _gangs(self._all(select(leases).order_by(leases.c.granted, leases.c.id), owner))
 
     def queue(self, owner: str | None = None) -> list[Ticket]:
         self._look()
@@ -184,9 +184,8 @@ class SqlStore:
     def _redeem(self, c: Connection, row: Row[Any], holder: Holder | None, now: float) -> Lease:
         """Renew an existing lease, or give it another holder."""
         values = {"seen": now, **_columns(holder)}
-        c.execute(update(leases).where(leases.c.id == row.id).values(values))
-        lease = _lease(row)
-        return replace(lease, holder=holder or lease.holder)
+        c.execute(update(leases).where(leases.c.gang == row.id).values(values))
+        return _one(c, row.id)
 
     def _grant(self, c: Connection, ask: Ask, id: str, holder: Holder | None, now: float) -> Lease | Place:
         """The lease, else the place in the queue; the ticket is in the queue from then on."""
@@ -197,16 +196,18 @@ class SqlStore:
         if mine is None:
             waiting.append(mine := Ticket(id, ask, asked=now, seen=now))
         line = self._in_order(c, waiting, now)
-        device = turns.turn(mine, line, self._free(c), now)
-        if device is None:
+        devices = turns.turn(mine, line, self._free(c), now)
+        if not devices:
             self._wait(c, mine, now)
             return self._place(c, mine, line, now)
         c.execute(delete(tickets).where(tickets.c.id == id))
-        values = {"id": id, "boot": self._boot, **asdict(ask), "device": device}
+        values = {"gang": id, "boot": self._boot, **asdict(ask)}
         values |= {"granted": now, "ends": now + ask.seconds, "seen": now, **_columns(holder)}
-        c.execute(insert(leases).values(values))
+        for number, device in enumerate(devices):
+            row = f"{id}.{number}" if number else id
+            c.execute(insert(leases).values({**values, "id": row, "device": device}))
         self._hold_to_quota(c, ask, now)
-        return _lease(c.execute(select(leases).where(leases.c.id == id)).one())
+        return _one(c, id)
 
     def _wait(self, c: Connection, mine: Ticket, now: float) -> None:
         """Keep the ticket in the queue, and drop tickets that are not renewed."""
@@ -218,7 +219,7 @@ class SqlStore:
     def _place(self, c: Connection, mine: Ticket, line: list[Ticket], now: float) -> Place:
         lane = [ticket for ticket in line if turns.lane(ticket.ask) == turns.lane(mine.ask)]
         here = (leases.c.boot == self._boot) & (leases.c.kind == mine.ask.kind)
-        running = [_lease(row) for row in c.execute(select(leases).where(here))]
+        running = _gangs(c.execute(select(leases).where(here).order_by(leases.c.id)).all())
         lasted = (
             select(uses.c.purpose, func.avg(uses.c.ended - uses.c.granted))
             .where(uses.c.kind == mine.ask.kind, uses.c.ended > now - HISTORY_S)
@@ -352,6 +353,28 @@ def _columns(holder: Holder | None) -> dict[str, float]:
     return {} if holder is None else {"pid": holder.pid, "started": holder.started}
 
 
-def _lease(row: Row[Any]) -> Lease:
+def _lease(row: Row[Any], others: Iterable[str] = ()) -> Lease:
     holder = None if row.pid is None else Holder(row.pid, row.started)
-    return Lease(row.id, _ask(row), row.device, row.granted, row.ends, holder)
+    return Lease(row.gang, _ask(row), row.device, row.granted, row.ends, holder, tuple(others))
+
+
+def _gangs(rows: Iterable[Row[Any]]) -> list[Lease]:
+    """The leases of these rows, in the order of their first rows."""
+    found: dict[str, list[Row[Any]]] = {}
+    for row in rows:
+        found.setdefault(row.gang, []).append(row)
+    return [_lease(first, (row.device for row in rest)) for first, *rest in found.values()]
+
+
+def _rows(lease: str) -> Select[Any]:
+    """The rows of a lease, one for each device."""
+    return select(leases).where(leases.c.gang == lease).order_by(leases.c.id)
+
+
+def _first(c: Connection, lease: str) -> Row[Any] | None:
+    return c.execute(_rows(lease)).first()
+
+
+def _one(c: Connection, lease: str) -> Lease:
+    """The lease with this id, which exists."""
+    return _gangs(c.execute(_rows(lease)).all())[0]

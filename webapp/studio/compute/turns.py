@@ -66,31 +66,34 @@ class Free:
         self._lent = dict(lent)
         self._memory = machine.promised - memory
 
-    def take(self, ask: Ask) -> str | None:
-        """Lend a device with free capacity and return its id; None if there is none."""
-        if ask.memory > self._memory and ask.purpose != "grading":  # which is short, and waits for no session
-            return None
+    def take(self, ask: Ask) -> list[str]:
+        """Lend as many devices with free capacity as the request has places and return their ids; none of them if there
+        are fewer."""
+        memory = ask.places * ask.memory
+        if memory > self._memory and ask.purpose != "grading":  # which is short, and waits for no session
+            return []
         room = [id for id in suited(self._machine, ask) if self._lent.get(id, 0.0) + ask.share <= 1 + 1e-9]
-        if not room:
-            return None
+        if len(room) < ask.places:
+            return []
         # GPUs in use are filled first: whole ones stay whole.
-        best = max(room, key=lambda id: self._lent.get(id, 0.0))
-        self._lent[best] = self._lent.get(best, 0.0) + ask.share
-        self._memory -= ask.memory
-        return best
+        room.sort(key=lambda id: -self._lent.get(id, 0.0))
+        for id in room[: ask.places]:
+            self._lent[id] = self._lent.get(id, 0.0) + ask.share
+        self._memory -= memory
+        return room[: ask.places]
 
 
-def turn(mine: Ticket, line: Iterable[Ticket], free: Free, now: float) -> str | None:
-    """The device for ticket `mine` after all tickets before it in `line` got theirs; None: not yet."""
+def turn(mine: Ticket, line: Iterable[Ticket], free: Free, now: float) -> list[str]:
+    """The devices for ticket `mine` after all tickets before it in `line` got theirs; empty: not yet."""
     blocked: set[str] = set()
     for ticket in line:
         if ticket.id != mine.id and now - ticket.seen > AWAKE_S:
             continue
-        device = None if lane(ticket.ask) in blocked else free.take(ticket.ask)
+        devices = [] if lane(ticket.ask) in blocked else free.take(ticket.ask)
         if ticket.id == mine.id:
-            return device
-        # no request overtakes: a whole GPU would never become free if parts of it were lent on
-        if device is None:
+            return devices
+        # no request overtakes: a whole GPU, or several places, would never become free if parts of them were lent on
+        if not devices:
             blocked.add(lane(ticket.ask))
     raise LookupError(f"the ticket {mine.id!r} is not in the queue")
 
@@ -103,21 +106,23 @@ def wait(
     typical: Mapping[Purpose, float],
     now: float,
 ) -> float | None:
-    """The estimated seconds until one of the `devices` is free for this ticket: each session lasts as long as such
+    """The estimated seconds until as many of the `devices` as it has places are free for this ticket: each session lasts as long as such
     sessions lasted on average (`typical`), and no longer than it may. None if nothing runs that could end.
 
     The elapsed time of a session is not subtracted: lengths vary from minutes to hours, so a session that has run
     long is not nearer to its end.
     """
-    running = [lease for lease in leases if lease.device in devices]
-    ends = [min(max(0.0, x.ends - now), typical.get(x.ask.purpose, math.inf)) for x in running]
-    ends += [0.0] * len(set(devices) - {lease.device for lease in running})
-    if not ends:
-        return None
+    running = [(lease, device) for lease in leases for device in lease.devices if device in devices]
+    ends = [min(max(0.0, x.ends - now), typical.get(x.ask.purpose, math.inf)) for x, _ in running]
+    ends += [0.0] * len(set(devices) - {device for _, device in running})
     heapq.heapify(ends)
     for ticket in line:
+        if len(ends) < ticket.ask.places:  # it does not block the others for ever: its quota check refused it
+            continue
+        begins = max(heapq.heappop(ends) for _ in range(ticket.ask.places))
         if ticket.id == mine.id:
-            break
-        begins = heapq.heappop(ends)
-        heapq.heappush(ends, begins + min(ticket.ask.seconds, typical.get(ticket.ask.purpose, math.inf)))
-    return ends[0]
+            return begins
+        lasts = min(ticket.ask.seconds, typical.get(ticket.ask.purpose, math.inf))
+        for _ in range(ticket.ask.places):
+            heapq.heappush(ends, begins + lasts)
+    return None

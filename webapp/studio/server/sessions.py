@@ -75,7 +75,8 @@ def share(machine: Machine, leases: list[Lease]) -> Share:
     """The machine's free share. Blocks for a moment."""
     lent: dict[str, float] = {}
     for lease in leases:
-        lent[lease.device] = lent.get(lease.device, 0.0) + lease.ask.share
+        for device in lease.devices:
+            lent[device] = lent.get(device, 0.0) + lease.ask.share
     places = [device for device in machine.devices if device.kind == "cpu" and not device.grading_only]
     gpus = [device for device in machine.devices if device.kind == "gpu"]
 
