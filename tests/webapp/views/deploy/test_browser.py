@@ -64,6 +64,20 @@ def test_from_a_program_to_a_file(
     assert first != second
     assert axe(page) == []
 
+    page.get_by_label(view.t("field.network"), exact=True).select_option(label=view.t("network.reviews"))
+    page.wait_for_selector('[data-network="reviews"]', timeout=OPENING_MS)
+    sentence = page.get_by_label(view.t("try.sentence"), exact=True)
+    for text, answers in (("房间很干净。", "1 1"), ("房间不干净。", "0 0")):
+        sentence.fill(text)
+        page.wait_for_selector(f'[data-answers="{answers}"]')
+    view.part("try").get_by_label(view.t("try.form"), exact=True).select_option(
+        label=view.t("take.form.int8")
+    )
+    view.press("try", "try.any")
+    page.wait_for_function("document.querySelector('.de-sentence textarea').value !== '房间不干净。'")
+    assert axe(page) == []
+    no_sideways(page)
+
     view.open("take")
     view.part("take").get_by_label(view.t("take.name"), exact=True).fill("from_a_browser")
     view.part("take").get_by_label(view.t("take.name"), exact=True).press("Enter")

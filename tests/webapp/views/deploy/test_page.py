@@ -26,9 +26,10 @@ from studio.views.deploy.bench import Bench
 from studio.views.deploy.bits import BITS, BitsPart
 from studio.views.deploy.compare import ComparePart
 from studio.views.deploy.filters import FiltersPart
-from studio.views.deploy.networks import DIGITS, ENCODER, KEPT, RESNET, Subject
+from studio.views.deploy.networks import DIGITS, ENCODER, KEPT, RESNET
 from studio.views.deploy.page import DeployPage
 from studio.views.deploy.speed import ENGINES, SpeedPart
+from studio.views.deploy.subject import Subject, probabilities
 from studio.views.deploy.take import TakePart
 from studio.views.train import keep
 from studio.views.train.runs import RunList
@@ -38,7 +39,8 @@ from studio.views.train.settings import Settings
 @pytest.fixture(autouse=True)
 def bundled_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SAMPAN_DATA", raising=False)
-    monkeypatch.setattr(chooser, "TRAINED_FOR", 1)
+    for kind, recipe in networks.RECIPES.items():
+        monkeypatch.setitem(networks.RECIPES, kind, recipe._replace(epochs=1))
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +96,11 @@ def test_a_network_is_trained_recorded_and_another_one_chosen(lang: str, tmp_pat
 
 
 def test_the_network_learns_and_the_stop_button_ends_it(trained: Subject) -> None:
-    assert trained.digits is not None
-    assert networks.accuracy(trained.network, trained.digits) > 0.8
-    odds = networks.probabilities(trained.network, trained.digits.test[:3])
+    assert trained.task is not None
+    assert trained.task.accuracy(trained.network) > 0.8
+    odds = probabilities(trained.network, trained.task.test[:3])
     with sampan.no_grad():
-        logits = trained.network(sampan.to_tensor(trained.digits.test[:3])).numpy()
+        logits = trained.network(sampan.to_tensor(trained.task.test[:3])).numpy()
     np.testing.assert_allclose(odds, torch.softmax(torch.from_numpy(logits), -1).numpy(), atol=1e-6)
     card = chooser.Chooser("en", Bench(), Path("nowhere"))
     card.field.options, card._begun = [("digits", DIGITS)], True
@@ -114,7 +116,7 @@ def test_data_that_cannot_be_read_are_said(monkeypatch: pytest.MonkeyPatch) -> N
     def refuse() -> None:
         raise OSError("no <b>disk</b>")
 
-    monkeypatch.setattr(networks, "digits", refuse)
+    monkeypatch.setitem(networks.RECIPES, DIGITS, networks.RECIPES[DIGITS]._replace(task=refuse))
     card = chooser.Chooser("zh", Bench(), Path("nowhere"))
     card.field.options, card._begun = [("digits", DIGITS)], True
     card.train()
@@ -130,8 +132,8 @@ def test_networks_of_the_page_train_are_offered(tmp_path: Path) -> None:
     keep.save(run, kept_runs.folder(tmp_path))
     (found,) = networks.kept(tmp_path)
     assert (found.kind, found.number, found.shape) == (KEPT, 1, (1, 8, 8))
-    assert run.result is not None and found.digits is not None
-    assert networks.accuracy(found.network, found.digits) == pytest.approx(run.result.accuracy)
+    assert run.result is not None and found.task is not None
+    assert found.task.accuracy(found.network) == pytest.approx(run.result.accuracy)
 
 
 # --- passes and memory ----------------------------------------------------------------------------------------
@@ -212,11 +214,11 @@ def test_filters_are_ranked_removed_and_measured(bench: Bench, trained: Subject)
     part = FiltersPart("en", bench)
     part.begin()
     part.wait()
-    assert list(part.ratios) == ["0", "3", "7"] and trained.digits is not None
+    assert list(part.ratios) == ["0", "3", "7"] and trained.task is not None
     small = copy.deepcopy(trained.network)
     slim.L1NormFilterPruner(small, [1, 1, 8, 8]).prune_vars({"3.weight": 0.5})
-    assert part.curves["3"][0.5] == pytest.approx(networks.accuracy(small, trained.digits), abs=1e-6)
-    assert part.curves["7"][0.0] == networks.accuracy(trained.network, trained.digits)
+    assert part.curves["3"][0.5] == pytest.approx(trained.task.accuracy(small), abs=1e-6)
+    assert part.curves["7"][0.0] == trained.task.accuracy(trained.network)
     part.prune()
     assert i18n.t("deploy.filters.none", "en") in part.status.value and bench.pruned is None
     line = json.loads(part.plot.figure)["data"][2]
@@ -268,8 +270,8 @@ def test_bits_change_accuracy_size_and_the_levels_that_are_drawn(bench: Bench, t
     part = BitsPart("en", bench)
     part.begin()
     part.wait()
-    assert trained.digits is not None and list(part.bits) == ["0", "3", "7", "12"] and not bench.changed
-    assert part.accuracy == networks.accuracy(trained.network, trained.digits)
+    assert trained.task is not None and list(part.bits) == ["0", "3", "7", "12"] and not bench.changed
+    assert part.accuracy == trained.task.accuracy(trained.network)
     assert part.bytes == slim.file_bytes(trained.network)
     part.layer.value = "7"
     part.set_all(2)
@@ -278,7 +280,7 @@ def test_bits_change_accuracy_size_and_the_levels_that_are_drawn(bench: Bench, t
     part.wait()
     wanted = {"0": 8, "3": 2, "7": 2, "12": 2}
     assert bench.bits == wanted
-    assert part.accuracy == networks.accuracy(benches.rounded(trained.network, wanted), trained.digits)
+    assert part.accuracy == trained.task.accuracy(benches.rounded(trained.network, wanted))
     assert f'data-bytes="{benches.packed_bytes(trained.network, wanted)}"' in part.result.value
     bars, levels = json.loads(part.plot.figure)["data"]
     assert sum(bars["y"]) == 32 * 32 * 9 and [x for x in levels["x"] if x is not None][::2] == [
@@ -307,12 +309,14 @@ def test_both_networks_answer_and_their_differences_are_found(
     part.show_difference()
     first, second = part.answers.argmax(1)
     assert first != second and f'data-answers="{first} {second}"' in part.answer.value
-    assert part.answers[1] == pytest.approx(networks.probabilities(bench.small, part._picture[None, None])[0])  # type: ignore[index]  # shown above
+    assert part._input is not None
+    assert part.answers[1] == pytest.approx(probabilities(bench.small, part._input)[0])
     ink = np.zeros((140, 140), np.uint8)
     ink[30:110, 60:80] = 255
-    part.pad.pixels = ink.tobytes()
-    assert part._picture is not None and part._picture.shape == (8, 8)
-    part._told(None, {"clear": True}, None)
+    pad: Any = part.ways["digits"]
+    pad.pad.pixels = ink.tobytes()
+    assert part._input.shape == (1, 1, 8, 8)
+    pad._told(None, {"clear": True}, None)
     assert part.answers is None
 
 
@@ -354,9 +358,9 @@ def test_the_files_are_saved_checked_and_found_by_the_page_models(
     names = {path.name for path in model.files}
     assert {"README.md", "small_digits.json", "small_digits.safetensors"} <= names
     loaded: Any = sampan.jit.load(part.folder / "small_digits")
-    assert trained.digits is not None
+    assert trained.task is not None
     with sampan.no_grad():
-        x = sampan.to_tensor(trained.digits.test[:7])
+        x = sampan.to_tensor(trained.task.test[:7])
         np.testing.assert_allclose(loaded(x).numpy(), bench.small(x).numpy(), atol=1e-4)
     assert 'href="../models/saved/small_digits/download"' in part.result.value and "jit.load" in model.card
     part.save()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .networks import Subject
+from .subject import Subject
 
 FULL = 32  # bits of a weight that is not rounded
 LEAST, MOST = 2, 8
@@ -78,30 +78,34 @@ class Bench:
 
 
 def weighted(network: Any) -> dict[str, Any]:
-    """The convolutions and linear layers, by name, in their order."""
+    """The convolutions, linear layers and embeddings, by name, in their order."""
     import sampan
 
-    kinds = (sampan.nn.Conv2D, sampan.nn.Linear)
+    kinds = (sampan.nn.Conv2D, sampan.nn.Linear, sampan.nn.Embedding)
     return {name: layer for name, layer in network.named_sublayers() if isinstance(layer, kinds)}
+
+
+def axis_of(layer: Any) -> int:
+    """The axis of the weight that has a scale for each place: output channels, or the columns of an embedding."""
+    import sampan
+    from sampan.quantization.base import channel_axis
+
+    return 1 if isinstance(layer, sampan.nn.Embedding) else channel_axis(layer)
 
 
 def labelled(network: Any) -> dict[str, str]:
     """What a layer with weights is called on the page, by name: "3 · Conv2D 16 → 32"."""
-    from sampan.quantization.base import channel_axis
-
     found = {}
     for name, layer in weighted(network).items():
-        shape, axis = layer.weight.shape, channel_axis(layer)
+        shape, axis = layer.weight.shape, axis_of(layer)
         found[name] = f"{name} · {type(layer).__name__} {shape[1 - axis]} → {shape[axis]}"
     return found
 
 
 def scales(layer: Any) -> NDArray[np.float32]:
     """The magnitude of the largest weight of each output channel, in a shape that broadcasts to the weight's."""
-    from sampan.quantization.base import channel_axis
-
     weight = np.abs(layer.weight.numpy())
-    others = tuple(axis for axis in range(weight.ndim) if axis != channel_axis(layer))
+    others = tuple(axis for axis in range(weight.ndim) if axis != axis_of(layer))
     most: NDArray[np.float32] = weight.max(axis=others, keepdims=True)
     return np.maximum(most, np.float32(1e-30))
 

@@ -15,10 +15,9 @@ from ..common.figures import percent, size
 from ..common.pieces import beside, button, card, choice, plot_words
 from ..common.widgets import Plot, Slider
 from ..common.work import Latest
-from . import networks
 from .bench import FULL, LEAST, MOST, Bench, labelled, packed_bytes, scales, weighted
-from .networks import Subject
-from .part import DeployPart, needs_digits, signed, stats
+from .part import DeployPart, needs_task, signed, stats
+from .subject import Subject
 
 BITS = (FULL, *range(MOST, LEAST - 1, -1))
 BINS = 81
@@ -54,9 +53,10 @@ class BitsPart(DeployPart):
         self.plot.figure = self.plot.summary = self.result.value = ""
         for one in self.all:
             one.disabled = True
-        if needs_digits(self, subject):
+        task = needs_task(self, subject)
+        if task is None:
             return
-        self._whole = networks.accuracy(subject.network, subject.digits)  # type: ignore[arg-type]  # checked above
+        self._whole = task.accuracy(subject.network)
         texts = [self._t("bits.full"), *(str(n) for n in BITS[1:])]
         labels = labelled(subject.network)
         for name, label in labels.items():
@@ -84,13 +84,13 @@ class BitsPart(DeployPart):
 
     def _measure(self) -> None:
         subject = self.bench.subject
-        if subject is None or subject.digits is None or not self.bits:
+        if subject is None or subject.task is None or not self.bits:
             return
         try:
             chosen = {name: BITS[slider.index] for name, slider in self.bits.items()}
             self._base = self.bench.base
             self.bench.set_bits(chosen)
-            self.accuracy = networks.accuracy(self.bench.small, subject.digits)
+            self.accuracy = subject.task.accuracy(self.bench.small)
             self.bytes = packed_bytes(self._base, self.bench.bits)
             self._say(subject)
             self._draw()

@@ -10,12 +10,13 @@ import ipywidgets as widgets
 
 from studio.i18n import t
 
-from ..common.figures import percent, size
+from ..common.figures import notice, percent, size
 from ..common.pieces import card, choice
-from . import networks
+from . import networks, texts
 from .bench import Bench
-from .networks import DIGITS, ENCODER, KEPT, RESNET, TRAINED_FOR, Subject
+from .networks import DIGITS, ENCODER, KEPT, RECIPES, RESNET, REVIEWS
 from .part import DeployPart, Step, named, sentences
+from .subject import Subject
 
 
 class Chooser(DeployPart):
@@ -38,7 +39,7 @@ class Chooser(DeployPart):
         for subject in networks.kept(self._workspace):
             self.ready[f"{KEPT}-{subject.number}"] = subject
         kept = [(named(subject, self.lang), key) for key, subject in self.ready.items()]
-        made = [(self._t(f"network.{kind}"), kind) for kind in (DIGITS, RESNET, ENCODER)]
+        made = [(self._t(f"network.{kind}"), kind) for kind in (*RECIPES, RESNET, ENCODER)]
         self._begun = True
         self.field.options = [*made[:1], *kept, *made[1:]]
         self.field.value = DIGITS
@@ -49,7 +50,7 @@ class Chooser(DeployPart):
         kind = self.field.value
         if not self._begun or not kind or (self.work is not None and self.work.alive):
             return
-        if kind == DIGITS and kind not in self.ready:
+        if kind in RECIPES and kind not in self.ready:
             self.train()
         elif kind not in self.ready or self.bench.subject is not self.ready[kind]:
             self._use(kind)
@@ -66,31 +67,50 @@ class Chooser(DeployPart):
 
         def stopped() -> None:
             self.field.disabled = False
-            shown = (key for key, subject in self.ready.items() if subject is self.bench.subject)
-            self.field.value = next(shown, self.field.value)
+            self._show_present()
 
         self.field.disabled = True
         self._do(steps(), stopped)
 
+    def _show_present(self) -> None:
+        """The field names the network of the bench again."""
+        shown = (key for key, subject in self.ready.items() if subject is self.bench.subject)
+        self.field.value = next(shown, self.field.value)
+        self.start.disabled = self.field.value not in RECIPES
+
+    def _absent(self, kind: str, detail: str) -> str:
+        more = self._t("absent.more", name=self._t(f"network.{REVIEWS}"), set=texts.HOTEL)
+        return notice(
+            self._t("absent", name=self._t(f"network.{kind}")), more=more, detail=detail, lang=self.lang
+        )
+
     def train(self) -> None:
-        """Trains the network of digits anew."""
-        made = Subject(DIGITS, None, (1, 8, 8))
+        """Trains the network of the field anew. Where its data are not on this machine, the card says how to get them."""
+        kind = self.field.value
+        recipe, made, absent = RECIPES[kind], Subject(kind, None, ()), list[str]()
         self.field.disabled = True
 
         def steps() -> Iterator[Step]:
             yield "reading", 0.0
-            made.digits = networks.digits()
-            made.network = networks.digit_network()
-            for share in networks.train(made.network, made.digits, TRAINED_FOR):
+            try:
+                task = made.task = recipe.task()
+            except FileNotFoundError as error:
+                absent.append(str(error))
+                return
+            made.shape, made.network = task.test.shape[1:], recipe.network(task)
+            for share in networks.train(made.network, task, recipe.epochs):
                 yield "training", share
 
         def done() -> None:
             self.field.disabled = False
-            if made.network is None:  # stopped before it began
+            if made.network is None:  # stopped before it began, or without data
+                self._show_present()
+                if absent:
+                    self.status.value = self._absent(kind, absent[0])
                 return
             made.network.eval()
-            self.ready[DIGITS] = made
-            self.field.value = DIGITS
+            self.ready[kind] = made
+            self.field.value = kind
             self.bench.choose(made)
 
         self._do(steps(), done)
@@ -103,21 +123,19 @@ class Chooser(DeployPart):
         from sampan import slim
 
         self.field.disabled = False
-        self.start.disabled = subject.kind != DIGITS
-        real = subject.digits is not None
-        tag = t("train.origin.real", self.lang) if real else self._t("network.random")
+        self.start.disabled = subject.kind not in RECIPES
+        task = subject.task
+        real = task is not None and task.origin == "real"
+        tag = t(f"train.origin.{task.origin}", self.lang) if task is not None else self._t("network.random")
         facts = self._t(
             "network.facts",
             parameters=f"{slim.model_size(subject.network):,}",
             bytes=size(slim.file_bytes(subject.network)),
         )
         read = ""
-        if subject.digits is not None:
-            read = self._t(
-                "network.accuracy",
-                share=percent(networks.accuracy(subject.network, subject.digits)),
-                count=len(subject.digits.test),
-            )
+        if task is not None:
+            share = percent(task.accuracy(subject.network))
+            read = self._t(f"accuracy.{task.name}", share=share, count=len(task.test))
         self.about.value = (
             f'<div class="sx-about" data-network="{escape(subject.kind, quote=True)}"><p><span class="sp-tag{" is-good" if real else ""}">'
             f"{escape(tag)}</span> {escape(sentences(self.lang, facts, read))}</p><p>{escape(self._t(f'network.about.{subject.kind}'))}</p></div>"

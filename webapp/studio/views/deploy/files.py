@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .networks import Subject
 from .part import Step
+from .subject import Subject
 
 CALIBRATION = 64  # inputs that int8 finds the range of values with
 

@@ -15,8 +15,8 @@ from ..common.pieces import beside, button, card, plot_words
 from ..common.widgets import Plot, Slider
 from . import networks
 from .bench import Bench, labelled
-from .networks import Subject
-from .part import DeployPart, Step, needs_digits, signed, table
+from .part import DeployPart, Step, needs_task, signed, table
+from .subject import Subject
 
 RATIOS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 EPOCHS = (0, 1, 2, 4)
@@ -55,7 +55,7 @@ class FiltersPart(DeployPart):
         self.result.value = self._empty()
         self.ratios, self.sliders.children = {}, ()
         self.start.disabled = self.equal.disabled = self.back.disabled = True
-        if needs_digits(self, subject):
+        if needs_task(self, subject) is None:
             return
         curves: Curves = {}
 
@@ -166,19 +166,17 @@ def sensitivity(subject: Subject, curves: Curves) -> Iterator[Step]:
     """The accuracy after removing a share of the filters of one layer alone, without training; into `curves`."""
     from sampan import slim
 
-    assert subject.digits is not None
-    data = subject.digits
+    assert subject.task is not None
+    accuracy = subject.task.accuracy
     network = copy.deepcopy(subject.network)
-    pruner = slim.L1NormFilterPruner(network, [1, *subject.shape])
+    pruner = slim.L1NormFilterPruner(network, subject.inputs(2))
     names = list(pruner.prunable)
-    whole = networks.accuracy(network, data)
+    whole = accuracy(network)
     yield "sensitivity", 0.0
     for number, name in enumerate(names):
         curve = {0.0: whole}
         for ratio in RATIOS[1:]:
-            found = pruner.sensitive(
-                lambda: networks.accuracy(network, data), target_vars=[name], ratios=[ratio]
-            )
+            found = pruner.sensitive(lambda: accuracy(network), target_vars=[name], ratios=[ratio])
             curve[ratio] = whole * (1 - found[name][ratio])
             yield "sensitivity", (number + ratio) / len(names)
         curves[layer_of(name)] = curve
@@ -192,31 +190,27 @@ def pruned(
     made: list[Any],
 ) -> Iterator[Step]:
     """Removes filters from a copy, which is put into `made`, and trains it. Into `rows`: name, bytes, seconds of a call of one
-    picture, accuracy, of the whole network, the pruned one, and that one after its training."""
+    input, accuracy, of the whole network, the pruned one, and that one after its training."""
     from sampan import slim
 
-    assert subject.digits is not None
+    assert subject.task is not None
     small = copy.deepcopy(subject.network)
-    slim.L1NormFilterPruner(small, [1, *subject.shape]).prune_vars(
+    slim.L1NormFilterPruner(small, subject.inputs(2)).prune_vars(
         {f"{name}.weight": ratio for name, ratio in ratios.items()}
     )
-    first, given = networks.accuracy(small, subject.digits), subject.inputs(1)
+    accuracy, given = subject.task.accuracy, subject.inputs(1)
+    first = accuracy(small)
     yield "tuning", 0.1
-    for share in networks.train(small, subject.digits, epochs):
+    for share in networks.train(small, subject.task, epochs):
         yield "tuning", 0.1 + 0.7 * share
     small.eval()
     yield "measuring", 0.8
     before, after = slim.latencies([subject.network, small], [given], ROUNDS)
     bytes_ = slim.file_bytes(small)
     rows += [
-        (
-            "whole",
-            slim.file_bytes(subject.network),
-            before,
-            networks.accuracy(subject.network, subject.digits),
-        ),
+        ("whole", slim.file_bytes(subject.network), before, accuracy(subject.network)),
         ("pruned", bytes_, after, first),
-        ("tuned", bytes_, after, networks.accuracy(small, subject.digits)),
+        ("tuned", bytes_, after, accuracy(small)),
     ]
     made.append(small)
     yield "measuring", 1.0

@@ -12,9 +12,9 @@ from ..common.figures import percent, size
 from ..common.pieces import beside, card, choice, plot_words
 from ..common.widgets import Plot, Slider
 from .bench import Bench
-from .networks import Subject
 from .part import DeployPart, stats
 from .program import colour, kind_of
+from .subject import Subject
 
 BATCHES = (1, 4, 16, 64)
 ROW, MOST_HEIGHT = 18, 520  # pixels of a row, and of all rows

@@ -15,7 +15,8 @@ from ..common.figures import bar, duration, notice
 from ..common.pieces import button
 from ..common.work import Work, one_core_less
 from .bench import Bench
-from .networks import KEPT, Subject
+from .networks import KEPT
+from .subject import Subject, Task
 
 Step = tuple[str, float]  # the key of a sentence that says what is done now, and the share that is done
 
@@ -169,11 +170,11 @@ def named(subject: Subject, lang: str) -> str:
     return words(f"network.{subject.kind}", lang)
 
 
-def needs_digits(part: DeployPart, subject: Subject) -> bool:
-    """Whether the network cannot be used here: one with random weights has nothing to be right about. The part says so."""
-    if subject.digits is None:
-        part.status.value = notice(part._t("needs_digits", name=named(subject, part.lang)))
-    return subject.digits is None
+def needs_task(part: DeployPart, subject: Subject) -> Task | None:
+    """What the network was trained for. None for random weights, which have nothing to be right about: the part says so."""
+    if subject.task is None:
+        part.status.value = notice(part._t("needs_task", name=named(subject, part.lang)))
+    return subject.task
 
 
 def stats(figures: Iterable[tuple[str, str, str]]) -> str:

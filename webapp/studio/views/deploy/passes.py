@@ -12,8 +12,8 @@ from ..common.pieces import card, plot_words
 from ..common.widgets import Plot, Slider
 from . import program
 from .bench import Bench
-from .networks import Subject
 from .part import DeployPart, known, named, sentences, stats
+from .subject import Subject
 
 
 class PassesPart(DeployPart):

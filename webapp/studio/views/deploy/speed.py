@@ -11,14 +11,14 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..common.figures import duration_short
+from ..common.figures import duration_short, notice
 from ..common.pieces import beside, card
 from ..common.widgets import Slider
 from . import files
 from .bench import Bench
 from .files import Files
-from .networks import Subject
 from .part import DeployPart, Step, measured, named, table
+from .subject import Subject
 
 BATCHES = (8, 32, 128)
 ENGINES = ("eager", "replay", "onnxruntime", "int8")
@@ -84,7 +84,9 @@ class SpeedPart(DeployPart):
             ratio=f"{large[best] / large['eager']:.2f}",
         )
         notes = "".join(
-            f"<p>{escape(self._t('speed.missing', engine=self._t(f'speed.engine.{engine}'), why=why))}</p>"
+            notice(
+                self._t("speed.missing", engine=self._t(f"speed.engine.{engine}")), detail=why, lang=self.lang
+            )
             for engine, why in self.missing.items()
         )
         method = self._t(

@@ -13,13 +13,13 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..common.figures import percent, size
+from ..common.figures import notice, percent, size
 from ..common.pieces import beside, card, choice, text_field
-from . import files, networks
+from . import files
 from .bench import Bench
 from .files import Files
-from .networks import Subject
 from .part import DeployPart, Step, named, table
+from .subject import Subject
 
 FORMS = ("small", "original", "int8")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
@@ -77,18 +77,15 @@ class TakePart(DeployPart):
         checks = [self._t("take.checked.program")]
         if made.onnx is not None:
             checks.append(self._t("take.checked.onnx"))
-        else:
-            checks.append(self._t("take.no_onnx", why=made.refused))
+        said = "".join(f"<p>✓ {escape(check)}</p>" for check in checks)
+        if made.onnx is None:
+            said += notice(self._t("take.no_onnx"), detail=made.refused, lang=self.lang)
         # Of the page Models, from /studio/page/deploy.
         address = f"../models/saved/{made.folder.name}"
         return (
             f'<div class="de-files" data-name="{escape(made.folder.name, quote=True)}"><p class="sx-verdict" role="status">{escape(self._t("take.said"))}</p>'
             f"{table(head, rows, self._t('take.caption'))}"
-            + "".join(
-                f"<p>✓ {escape(check)}</p>" if i < 1 or made.onnx else f"<p>{escape(check)}</p>"
-                for i, check in enumerate(checks)
-            )
-            + f'<p><a class="sp-button" href="{address}/download" download>{escape(self._t("take.download"))}</a> '
+            f'{said}<p><a class="sp-button" href="{address}/download" download>{escape(self._t("take.download"))}</a> '
             f'<a href="{address}">{escape(self._t("take.card"))}</a></p></div>'
         )
 
@@ -109,6 +106,9 @@ def written(
         found: list[Files] = []
         for doing, share in files.save(subject, network, draft, name, found):
             yield doing, 0.95 * share
+        beside = subject.task.beside() if subject.task is not None else {}
+        for file, text in beside.items():
+            (draft / file).write_text(text, "utf-8")
         (draft / "README.md").write_text(card_of(subject, network, name, lang), "utf-8")
         shutil.move(draft, models / name)
     files_ = found[0]
@@ -126,9 +126,9 @@ def card_of(subject: Subject, network: Any, name: str, lang: str) -> str:
 
     lines = [f"# {name}: {named(subject, lang)}", ""]
     lines.append(words("take.readme.size", lang, parameters=f"{slim.model_size(network):,}"))
-    if subject.digits is not None:
-        share = percent(networks.accuracy(network, subject.digits))
-        lines.append(words("take.readme.accuracy", lang, share=share, count=len(subject.digits.test)))
+    if (task := subject.task) is not None:
+        share = percent(task.accuracy(network))
+        lines.append(words(f"accuracy.{task.name}", lang, share=share, count=len(task.test)))
     lines += [
         "",
         words("take.readme.use", lang),
@@ -137,5 +137,4 @@ def card_of(subject: Subject, network: Any, name: str, lang: str) -> str:
         "",
         f'    network = paddle.jit.load("models/{name}/{name}")',
     ]
-    shape = ", ".join(map(str, (1, *subject.shape)))
-    return "\n".join([*lines, f"    network(paddle.zeros([{shape}]))", ""])
+    return "\n".join([*lines, *(f"    {line}" for line in subject.usage(f"models/{name}")), ""])
