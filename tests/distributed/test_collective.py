@@ -8,7 +8,7 @@ import pytest
 
 import sampan as paddle
 import sampan.distributed as dist
-from sampan.distributed import fleet, parallel
+from sampan.distributed import environment, fleet
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_facts():
     ],
 )  # fmt: skip
 def test_before_init_as_in_paddle(call, x, monkeypatch):
-    monkeypatch.setitem(parallel._state, "initialized", False)
+    monkeypatch.setitem(environment.state, "initialized", False)
     with pytest.raises(RuntimeError, match="global group is not initialized"):
         call(x)
 
@@ -113,8 +113,8 @@ def test_exchanges(ready, x):
         (lambda x: dist.send(x, 1), RuntimeError, "send: process 1"),
         (lambda x: dist.irecv(x, 1), RuntimeError, "recv: process 1"),
         (lambda x: dist.new_group([0, 1]), RuntimeError, r"new_group: the processes \[1\]"),
-        (lambda x: dist.spawn(print, nprocs=2), RuntimeError, "spawn: nprocs is 2"),
-        (lambda x: dist.launch(), RuntimeError, "several processes"),
+        (lambda x: dist.spawn(print, nprocs=0), ValueError, "nprocs: expected a positive number"),
+        (lambda x: dist.spawn(print, nprocs=2, gpu="0"), ValueError, "spawn: unknown option 'gpu'"),
         (lambda x: dist.all_reduce(x, group=5), TypeError, "expected a Group"),
     ],
 )
@@ -123,13 +123,14 @@ def test_what_needs_another_process_says_so(ready, x, call, error, text):
         call(x)
 
 
-def test_an_environment_of_two_is_refused(monkeypatch):
+def test_an_environment_of_two_without_an_address_is_refused(monkeypatch):
     monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
     monkeypatch.setenv("PADDLE_TRAINER_ID", "1")
     assert (dist.get_rank(), dist.get_world_size()) == (1, 2)
-    for call in (dist.init_parallel_env, fleet.init):
-        with pytest.raises(RuntimeError, match="PADDLE_TRAINERS_NUM is 2"):
-            call()
+    with pytest.raises(ValueError, match="PADDLE_MASTER"):
+        dist.init_parallel_env()
+    with pytest.raises(RuntimeError, match="PADDLE_TRAINERS_NUM is 2"):
+        fleet.init()
 
 
 def test_spawn_runs_here():

@@ -1,15 +1,22 @@
-"""paddle.distributed with one process: rank 0 of 1.
-
-Programs that are written for one process or many run here as one. What needs a second process raises
-RuntimeError that says so: Sampan does not train in several processes yet.
-"""
+"""paddle.distributed: training in several processes, over torch.distributed; with one process, rank 0 of
+1."""
 
 from ..names.framework import DataParallel as DataParallel
 from . import collective as collective
+from . import communication as communication
+from . import environment as environment
 from . import fleet as fleet
 from . import parallel as parallel
+from . import stream as stream
+from . import traffic as traffic
 from . import utils as utils
 from .collective import *
-from .parallel import *
+from .environment import *
+from .gloo import gloo_barrier as gloo_barrier
+from .gloo import gloo_init_parallel_env as gloo_init_parallel_env
+from .gloo import gloo_release as gloo_release
+from .objects import *
+from .point_to_point import *
+from .spawn import spawn as spawn
 
 parallel_helper = parallel.parallel_helper

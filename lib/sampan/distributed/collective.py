@@ -1,89 +1,43 @@
-"""Collectives of a group of one process: Paddle's collectives with one entry per process, here
-one.
+"""Paddle's collectives: values that the processes of a group exchange.
 
-As in Paddle they raise RuntimeError before `init_parallel_env`. After it Paddle's still do so with one
-process; here the group of one works, so that a program need not check first.
+As in Paddle they raise RuntimeError before `init_parallel_env`, write into the memory of the tensors given,
+and are not recorded on the tape: differentiable.py has those that are. With one process Paddle's raise too;
+here the group of one works, so that a program need not check first. A process that is not in the group gets a
+warning and None.
 """
 
+import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
+from ..engine import tape
 from ..engine.tensor import Tensor
-from .parallel import initialized, several
+from . import environment, wire
+from .environment import get_rank, initialized
+from .group import Group, groups
+from .wire import ReduceOp as ReduceOp
+from .wire import Task as Task
 
 __all__ = [
     "Group",
-    "P2POp",
     "ReduceOp",
     "all_gather",
-    "all_gather_object",
     "all_reduce",
     "alltoall",
     "alltoall_single",
     "barrier",
-    "batch_isend_irecv",
     "broadcast",
-    "broadcast_object_list",
     "destroy_process_group",
     "gather",
     "get_backend",
     "get_group",
-    "irecv",
-    "isend",
     "new_group",
-    "recv",
     "reduce",
     "reduce_scatter",
     "scatter",
-    "scatter_object_list",
-    "send",
     "wait",
 ]
-
-
-class ReduceOp:
-    """How values are combined. With one process every operation is the identity."""
-
-    SUM, MAX, MIN, PROD, AVG = range(5)
-
-
-class Group:
-    """Processes that exchange values: this one, or none."""
-
-    def __init__(
-        self, rank_in_group: int = 0, id: int = 0, ranks: Sequence[int] = (0,), name: str | None = None
-    ) -> None:
-        self.rank, self.id, self.ranks = rank_in_group, id, list(ranks)
-        self.name = name or f"_default_pg{id or ''}"
-        self.nranks = self.world_size = len(self.ranks)
-        self.backend = "GLOO"
-
-    def is_member(self) -> bool:
-        return self.rank >= 0
-
-    def get_group_rank(self, rank: int) -> int:
-        """The rank of a process in the group, -1 if it is not a member."""
-        return self.ranks.index(rank) if rank in self.ranks else -1
-
-    def __repr__(self) -> str:
-        ranks = ", ".join(map(str, self.ranks))
-        return f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: {ranks}; name: {self.name}"
-
-
-class Task:
-    """An exchange that has ended."""
-
-    def wait(self, timeout: Any = None) -> bool:
-        return True
-
-    def is_completed(self) -> bool:
-        return True
-
-    def synchronize(self) -> None:
-        """Nothing to wait for."""
-
-
-_groups: dict[int, Group] = {}
 
 
 def _get_default_group() -> Group:
@@ -91,47 +45,79 @@ def _get_default_group() -> Group:
         raise AssertionError(
             "Call paddle.distributed.init_parallel_env first to initialize the distributed environment."
         )
-    return _groups.setdefault(0, Group())
+    return groups.setdefault(0, Group())
 
 
-def _ready(what: str, group: Group | None, *peers: int | None) -> None:
-    """RuntimeError before init_parallel_env, and for a peer that is another process."""
+def ready(what: str, group: Group | None) -> Group | None:
+    """The group of a call, None where this process is not in it. RuntimeError before init_parallel_env."""
     if group is not None and not isinstance(group, Group):
         raise TypeError(f"{what}: expected a Group, got {type(group).__name__}")
     if not initialized():
         raise RuntimeError(f"{what}: The global group is not initialized. Call init_parallel_env first.")
-    for peer in peers:
-        if peer not in (0, None):
-            several(f"{what}: process {peer} does not exist")
+    group = _get_default_group() if group is None else group
+    if group.is_member():
+        return group
+    text = f"{what}: Current global rank {get_rank()} is not in group {group.name}"
+    warnings.warn(text, UserWarning, stacklevel=3)
+    return None
 
 
-def _tensors(what: str, **given: Any) -> None:
+def member(what: str, group: Group, rank: int | None) -> int:
+    """The number in the group of a process, given by its number among all. ValueError for another."""
+    if rank in group.ranks:
+        return group.ranks.index(rank)
+    if group.nranks == 1:
+        raise RuntimeError(f"{what}: process {rank} does not exist: there is one process, {group.ranks[0]}")
+    raise ValueError(f"{what}: process {rank} is not in group {group.name}, whose ranks are {group.ranks}")
+
+
+def check_tensors(what: str, **given: Any) -> None:
+    """ValueError for what is no Tensor."""
     for name, value in given.items():
         if not isinstance(value, Tensor):
             raise ValueError(f"{what}: expected a Tensor as {name}, got {type(value).__name__}")
 
 
-def _one(what: str, name: str, values: Any) -> Any:
-    """The entry of a list with one for each process."""
-    if not isinstance(values, list | tuple) or len(values) != 1:
-        raise RuntimeError(f"{what}: expected a list of 1 Tensor as {name}, got {values!r}")
-    _tensors(what, **{name: values[0]})
-    return values[0]
+def check_list(what: str, name: str, values: Any, count: int, like: Tensor | None = None) -> list[Tensor]:
+    """A list with one Tensor for each process, all of the dtype and shape of `like` where that is given."""
+    if not isinstance(values, list | tuple) or len(values) != count:
+        one = "1 Tensor" if count == 1 else f"{count} Tensors"
+        raise RuntimeError(f"{what}: expected a list of {one} as {name}, got {values!r}")
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{what}: expected Tensors in {name}, got {type(value).__name__}")
+        if like is not None and (
+            value.data.shape != like.data.shape or value.data.dtype is not like.data.dtype
+        ):
+            raise RuntimeError(
+                f"{what}: expected Tensors like {like._brief()} in {name}, got {value._brief()}"
+            )
+    return list(values)
 
 
-def _fill(what: str, listed: list[Any], tensor: Tensor) -> None:
-    """Write into the one tensor of a list, or append to an empty one."""
+def _outputs(what: str, name: str, listed: Any, likes: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors to receive into: an empty list is filled with new ones, like `likes`."""
+    if not isinstance(listed, list):
+        raise TypeError(f"{what}: expected a list as {name}, got {type(listed).__name__}")
     if not listed:
-        listed.append(tensor.detach().clone())
-    elif len(listed) != 1:
-        raise RuntimeError(f"{what}: expected an empty list or one Tensor for 1 process, got {len(listed)}")
-    else:
-        listed[0] = tensor.detach().clone()
+        listed.extend(Tensor(like.data.new_empty(like.data.shape)) for like in likes)
+    elif len(listed) != len(likes):
+        count = f"{len(likes)} process{'es' if len(likes) > 1 else ''}"
+        raise RuntimeError(f"{what}: expected an empty list or one Tensor for {count}, got {len(listed)}")
+    return listed
 
 
-def _check_op(what: str, op: Any) -> None:
+def check_op(what: str, op: Any) -> None:
+    """ValueError for an unknown operation."""
     if op not in range(5):
         raise ValueError(f"{what}: Unknown reduce_op type for {op}.")
+
+
+def mark_written(*tensors: Tensor) -> None:
+    """Tell the tape that the memory is about to change. Paddle's `inplace_version` does not count an
+    exchange."""
+    for tensor in tensors:
+        tape.written(tensor.data)
 
 
 # --- groups ---
@@ -139,37 +125,45 @@ def _check_op(what: str, op: Any) -> None:
 
 def get_group(id: int = 0) -> Group | None:
     """The group with this id, or None. Paddle's answer for the whole group of one process is None too."""
-    return _groups.get(id) if id else None
+    group = groups.get(id)
+    return None if id == 0 and group is not None and group.process_group is None else group
 
 
 def new_group(
     ranks: Sequence[int] | None = None,
     backend: str | None = None,
-    timeout: Any = None,
+    timeout: timedelta | None = None,
     nccl_comm_init_option: int = 0,
     nccl_config: Any = None,
 ) -> Group:
-    """A group of processes: of this one."""
-    listed = [0] if ranks is None else sorted(ranks)
-    if strange := [r for r in listed if r != 0]:
-        several(f"new_group: the processes {strange} do not exist")
-    made = Group(0 if listed else -1, max([9, *_groups]) + 1, listed)
-    return _groups.setdefault(made.id, made)
+    """A group of some processes, all for None. Every process must call it, members or not, in the same order.
+
+    timeout: how long its collectives wait, None for that of `init_parallel_env`. RuntimeError for a process
+    that does not exist.
+    """
+    count = environment.get_world_size()
+    listed = list(range(count)) if ranks is None else sorted(set(ranks))
+    if strange := [r for r in listed if not 0 <= r < count]:
+        raise RuntimeError(f"new_group: the processes {strange} do not exist: there are {count}")
+    if len(listed) > 1 and not initialized():
+        raise RuntimeError("new_group: The global group is not initialized. Call init_parallel_env first.")
+    return environment.made_group(listed, timeout)
 
 
 def destroy_process_group(group: Group | None = None) -> None:
-    """Remove a group."""
-    _ready("destroy_process_group", group)
+    """Remove a group, or all of them; then `init_parallel_env` connects the processes anew."""
+    if not initialized():
+        ready("destroy_process_group", group)
     if group is None:
-        _groups.clear()
+        environment.disconnect()
     else:
-        _groups.pop(group.id, None)
+        environment.shutdown_process_group(group)
 
 
 def get_backend(group: Group | None = None) -> str:
-    """The backend's name: GLOO, as Paddle's on a CPU; one process transfers nothing."""
-    _ready("get_backend", group)
-    return "GLOO"
+    """The backend's name: GLOO, as Paddle's on a CPU, or NCCL."""
+    checked = ready("get_backend", group)
+    return "GLOO" if checked is None else checked.backend
 
 
 # --- exchanges ---
@@ -177,39 +171,51 @@ def get_backend(group: Group | None = None) -> str:
 
 def all_reduce(
     tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
-) -> Task:
-    """The combination of all processes' tensors, in place: of one, itself."""
-    _ready("all_reduce", group)
-    _check_op("all_reduce", op)
-    _tensors("all_reduce", tensor=tensor)
-    return Task()
+) -> Task | None:
+    """The combination of all processes' tensors, in place. sync_op: False returns before it is there."""
+    if (members := ready("all_reduce", group)) is None:
+        return None
+    check_op("all_reduce", op)
+    check_tensors("all_reduce", tensor=tensor)
+    mark_written(tensor)
+    return wire.all_reduce(tensor.data, op, members, sync_op)
 
 
 def reduce(
     tensor: Tensor, dst: int, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
-) -> Task:
-    """`all_reduce` for one process, dst."""
-    _ready("reduce", group, dst)
-    _check_op("reduce", op)
-    _tensors("reduce", tensor=tensor)
-    return Task()
+) -> Task | None:
+    """`all_reduce` for one process, dst. The tensors of the others stay as they are."""
+    if (members := ready("reduce", group)) is None:
+        return None
+    check_op("reduce", op)
+    check_tensors("reduce", tensor=tensor)
+    root = member("reduce", members, dst)
+    mark_written(tensor)
+    return wire.reduce(tensor.data, root, op, members, sync_op)
 
 
-def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True) -> Task:
+def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True) -> Task | None:
     """The tensor of process src, in place."""
-    _ready("broadcast", group, src)
-    _tensors("broadcast", tensor=tensor)
-    return Task()
+    if (members := ready("broadcast", group)) is None:
+        return None
+    check_tensors("broadcast", tensor=tensor)
+    root = member("broadcast", members, src)
+    mark_written(tensor)
+    return wire.broadcast(tensor.data, root, members, sync_op)
 
 
 def all_gather(
     tensor_list: list[Tensor], tensor: Tensor, group: Group | None = None, sync_op: bool = True
-) -> Task:
-    """The tensors of all processes: appended to an empty list, or in place of its entries."""
-    _ready("all_gather", group)
-    _tensors("all_gather", tensor=tensor)
-    _fill("all_gather", tensor_list, tensor)
-    return Task()
+) -> Task | None:
+    """The tensors of all processes, of one shape: into new tensors in an empty list, or into those of the
+    list."""
+    if (members := ready("all_gather", group)) is None:
+        return None
+    check_tensors("all_gather", tensor=tensor)
+    outs = _outputs("all_gather", "tensor_list", tensor_list, [tensor] * members.nranks)
+    outs = check_list("all_gather", "tensor_list", outs, members.nranks, tensor)
+    mark_written(*outs)
+    return wire.all_gather([out.data for out in outs], tensor.data, members, sync_op)
 
 
 def gather(
@@ -218,14 +224,20 @@ def gather(
     dst: int = 0,
     group: Group | None = None,
     sync_op: bool = True,
-) -> Task:
-    """`all_gather` for one process, dst."""
-    _ready("gather", group, dst)
-    _tensors("gather", tensor=tensor)
-    if gather_list is None:
-        raise AssertionError("gather: gather_list is needed in process dst")
-    _fill("gather", gather_list, tensor)
-    return Task()
+) -> Task | None:
+    """`all_gather` for one process, dst; the others need no list."""
+    if (members := ready("gather", group)) is None:
+        return None
+    check_tensors("gather", tensor=tensor)
+    root = member("gather", members, dst)
+    outs: list[Tensor] = []
+    if members.rank == root:
+        if gather_list is None:
+            raise AssertionError("gather: gather_list is needed in process dst")
+        outs = _outputs("gather", "gather_list", gather_list, [tensor] * members.nranks)
+        outs = check_list("gather", "gather_list", outs, members.nranks, tensor)
+        mark_written(*outs)
+    return wire.gather([out.data for out in outs], tensor.data, root, members, sync_op)
 
 
 def scatter(
@@ -234,12 +246,17 @@ def scatter(
     src: int = 0,
     group: Group | None = None,
     sync_op: bool = True,
-) -> Task:
-    """This process's entry of process src's list, into tensor."""
-    _ready("scatter", group, src)
-    _tensors("scatter", tensor=tensor)
-    tensor.set_value(_one("scatter", "tensor_list", tensor_list))
-    return Task()
+) -> Task | None:
+    """This process's entry of process src's list, into tensor; the others need no list."""
+    if (members := ready("scatter", group)) is None:
+        return None
+    check_tensors("scatter", tensor=tensor)
+    root = member("scatter", members, src)
+    parts: list[Tensor] = []
+    if members.rank == root:
+        parts = check_list("scatter", "tensor_list", tensor_list, members.nranks, tensor)
+    mark_written(tensor)
+    return wire.scatter(tensor.data, [part.data for part in parts], root, members, sync_op)
 
 
 def reduce_scatter(
@@ -248,13 +265,15 @@ def reduce_scatter(
     op: int = ReduceOp.SUM,
     group: Group | None = None,
     sync_op: bool = True,
-) -> Task:
+) -> Task | None:
     """This process's entry of the combined lists, into tensor."""
-    _ready("reduce_scatter", group)
-    _check_op("reduce_scatter", op)
-    _tensors("reduce_scatter", tensor=tensor)
-    tensor.set_value(_one("reduce_scatter", "tensor_list", tensor_list))
-    return Task()
+    if (members := ready("reduce_scatter", group)) is None:
+        return None
+    check_op("reduce_scatter", op)
+    check_tensors("reduce_scatter", tensor=tensor)
+    parts = check_list("reduce_scatter", "tensor_list", tensor_list, members.nranks, tensor)
+    mark_written(tensor)
+    return wire.reduce_scatter(tensor.data, [part.data for part in parts], op, members, sync_op)
 
 
 def alltoall(
@@ -262,94 +281,71 @@ def alltoall(
     in_tensor_list: Sequence[Tensor],
     group: Group | None = None,
     sync_op: bool = True,
-) -> Task:
-    """Entry j of process i's list becomes entry i of process j's."""
-    _ready("alltoall", group)
-    _fill("alltoall", out_tensor_list, _one("alltoall", "in_tensor_list", in_tensor_list))
-    return Task()
+) -> Task | None:
+    """Entry j of process i's list becomes entry i of process j's. An empty list of outputs is filled with
+    tensors like those sent."""
+    if (members := ready("alltoall", group)) is None:
+        return None
+    parts = check_list("alltoall", "in_tensor_list", in_tensor_list, members.nranks)
+    outs = _outputs("alltoall", "out_tensor_list", out_tensor_list, parts)
+    outs = check_list("alltoall", "out_tensor_list", outs, members.nranks)
+    check_dtypes("alltoall", parts, outs)
+    mark_written(*outs)
+    return wire.all_to_all([out.data for out in outs], [part.data for part in parts], members, sync_op)
+
+
+def check_dtypes(what: str, *lists: Sequence[Tensor]) -> None:
+    """RuntimeError where not all tensors have the same dtype."""
+    if len({tensor.data.dtype for tensors in lists for tensor in tensors}) > 1:
+        briefs = [tensor._brief() for tensors in lists for tensor in tensors]
+        raise RuntimeError(f"{what}: expected Tensors of one dtype, got {', '.join(briefs)}")
 
 
 def alltoall_single(
     out_tensor: Tensor,
     in_tensor: Tensor,
-    in_split_sizes: Any = None,
-    out_split_sizes: Any = None,
+    in_split_sizes: Sequence[int] | None = None,
+    out_split_sizes: Sequence[int] | None = None,
     group: Group | None = None,
     sync_op: bool = True,
-) -> Task:
-    """`alltoall` of the parts of one tensor along its first axis."""
-    _ready("alltoall_single", group)
-    _tensors("alltoall_single", out_tensor=out_tensor, in_tensor=in_tensor)
-    for sizes in (in_split_sizes, out_split_sizes):
-        if sizes and list(sizes) != [in_tensor.shape[0]]:
-            raise RuntimeError(f"alltoall_single: expected sizes of [{in_tensor.shape[0]}], got {sizes}")
-    out_tensor.set_value(in_tensor)
-    return Task()
+) -> Task | None:
+    """`alltoall` of the parts of one tensor along its first axis: equal ones, or of the given numbers of
+    rows."""
+    if (members := ready("alltoall_single", group)) is None:
+        return None
+    check_tensors("alltoall_single", out_tensor=out_tensor, in_tensor=in_tensor)
+    check_dtypes("alltoall_single", [in_tensor, out_tensor])
+    parts = _rows("alltoall_single", "in_split_sizes", in_tensor, in_split_sizes, members.nranks)
+    outs = _rows("alltoall_single", "out_split_sizes", out_tensor, out_split_sizes, members.nranks)
+    mark_written(out_tensor)
+    return wire.all_to_all(outs, parts, members, sync_op, "alltoall_single")
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
-    """The objects of all processes, appended to a list."""
-    _ready("all_gather_object", group)
-    object_list.append(obj)
-
-
-def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
-    """The objects of process src, in place."""
-    _ready("broadcast_object_list", group, src)
-
-
-def scatter_object_list(
-    out_object_list: list[Any],
-    in_object_list: list[Any] | None = None,
-    src: int = 0,
-    group: Group | None = None,
-) -> None:
-    """This process's entry of process src's list, as the one entry of a list."""
-    _ready("scatter_object_list", group, src)
-    if in_object_list is None or len(in_object_list) != 1:
-        raise RuntimeError(f"scatter_object_list: expected a list of 1 object, got {in_object_list!r}")
-    out_object_list[:] = in_object_list
+def _rows(what: str, name: str, tensor: Tensor, sizes: Sequence[int] | None, count: int) -> Any:
+    """Views of a tensor's buffer along its first axis, one for each process."""
+    if tensor.data.dim() == 0:
+        raise RuntimeError(f"{what}: expected at least 1 axis, got {tensor._brief()}")
+    rows = tensor.data.shape[0]
+    if not sizes:
+        if rows % count:
+            raise RuntimeError(f"{what}: {rows} rows cannot be split into {count} equal parts; give {name}")
+        sizes = [rows // count] * count
+    if len(sizes) != count or sum(sizes) != rows or min(sizes) < 0:
+        equal = f"[{rows}]" if count == 1 else f"{count} sizes with the sum {rows}"
+        raise RuntimeError(f"{what}: expected sizes of {equal} as {name}, got {list(sizes)}")
+    return tensor.data.split(list(sizes))
 
 
 def barrier(group: Group | None = None) -> None:
-    """Wait until all processes are here, as this one is."""
-    _ready("barrier", group)
+    """Wait until all processes of the group are here."""
+    if (members := ready("barrier", group)) is not None:
+        wire.barrier(members)
 
 
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
-    """Wait for the exchange of a tensor: it has ended."""
-    _tensors("wait", tensor=tensor)
+    """Wait for the exchanges of a tensor on a GPU; on a CPU `Task.wait` does that."""
+    check_tensors("wait", tensor=tensor)
+    if tensor.data.is_cuda:
+        from torch.cuda import current_stream
 
-
-def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
-    """InvalidArgument: there is no other process."""
-    _ready("send", group)
-    several(f"send: process {dst} is this one, or does not exist")
-
-
-def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
-    """InvalidArgument: there is no other process."""
-    _ready("recv", group)
-    several(f"recv: process {src} is this one, or does not exist")
-
-
-def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task:
-    """`send`, which raises RuntimeError: there is no other process."""
-    return send(tensor, dst, group)
-
-
-def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) -> Task:
-    """`recv`, which raises RuntimeError: there is no other process."""
-    return recv(tensor, src or 0, group)
-
-
-class P2POp:
-    """One exchange of `batch_isend_irecv`."""
-
-    def __init__(self, op: Any, tensor: Tensor, peer: int, group: Group | None = None) -> None:
-        self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
-
-
-def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Task]:
-    """Run the listed exchanges in order. RuntimeError: there is no other process."""
-    return [one.op(one.tensor, one.peer, one.group) for one in p2p_op_list]
+        current_stream(tensor.data.device).synchronize()

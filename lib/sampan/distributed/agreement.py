@@ -1,0 +1,231 @@
+"""Whether the processes of a group call the same collective, and which of them the others wait for.
+
+gloo ends the process when two messages differ in size, mixes up the values when they have the same size, and
+waits without a word when a process is missing. Therefore each call has a signature: name, dtype, shape,
+operation and root. By default a pair of calls that follow one another for the first time is compared with the
+other processes, by messages of 16 bytes over connections of their own; the pairs of a training loop are all
+known after its second step, and then a call costs a look-up in a set. SAMPAN_CHECK_COLLECTIVES=all compares
+every call, =none none.
+
+A process that waits for more than a second writes its call to the key-value store and reads those of the
+others: a difference raises CommunicationError on both; without one a warning names the processes that are
+waited for.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as c10d
+
+from ..dtype import name_of
+from ..engine.errors import OF_THIS_LIBRARY
+from . import environment
+from .group import Group
+
+CHECK = "SAMPAN_CHECK_COLLECTIVES"
+KNOWN_PAIRS = 100_000
+NOTED_AFTER, WARNED_AFTER = 1.0, 5.0  # seconds of waiting
+_last_note = [0.0]
+
+
+class CommunicationError(RuntimeError):
+    """Processes call different collectives, or one of them is missing. The text names ranks, tensors and
+    lines."""
+
+
+class Call(NamedTuple):
+    """A collective that this process calls: the number among those of its group, and the line of the
+    program."""
+
+    name: str
+    group: Group
+    number: int
+    signature: str
+    compared: bool
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        place = f"(call {self.number} of {self.group.name}) at {self.file}:{self.line}"
+        return f"{self.name} {self.signature} {place}"
+
+
+def enter(
+    name: str, group: Group, buffer: Any = None, setting: str = "", label: str = "", compared: bool = True
+) -> Call:
+    """The call of a collective; it raises CommunicationError where another process calls a different one.
+
+    buffer: its dtype and shape must be the same in all processes. setting: what else must, as a text. label:
+    what the tensor is, such as the name of a parameter. compared: whether all members call it.
+    """
+    signature = "" if buffer is None else f"{name_of(buffer.dtype)}{[*buffer.shape]}"
+    signature = " ".join(part for part in (signature, setting, label) if part)
+    group.calls += compared
+    call = Call(name, group, group.calls, signature, compared, *_call_site())
+    if group.checks is not None:
+        if compared:
+            group.recent.append(call)
+        now = time.monotonic()
+        if now - _last_note[0] > NOTED_AFTER:
+            _note(call)
+        if compared:
+            _compare(call)
+    return call
+
+
+def _call_site() -> tuple[str, int]:
+    """File and line of the first frame outside the library."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OF_THIS_LIBRARY):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _compare(call: Call) -> None:
+    mode = os.environ.get(CHECK, "new")
+    if mode == "none":
+        return
+    group, own = call.group, (call.name, call.signature)
+    pair = (group.previous, own)
+    group.previous = own
+    if mode != "all":
+        if pair in group.seen:
+            return
+        if len(group.seen) >= KNOWN_PAIRS:  # in all members at the same call
+            group.seen.clear()
+        group.seen.add(pair)
+    digest = hashlib.blake2b(repr((own, call.number)).encode(), digest_size=8).digest()
+    word = torch.frombuffer(bytearray(digest), dtype=torch.int64)
+    words = [torch.zeros_like(word) for _ in group.ranks]
+    group.compared += 1
+    until_done(c10d.all_gather(words, word, group=group.checks, async_op=True), call)
+    if any(int(other) != int(word) for other in words):
+        keys = [
+            f"different/{group.checks.group_name}/{group.compared}/{rank}" for rank in range(group.nranks)
+        ]
+        _write(keys[group.rank], str(call))
+        raise _different(call, [_read(key, seconds=3) or "no answer" for key in keys])
+
+
+def _different(call: Call, calls: Sequence[str]) -> CommunicationError:
+    call.group.seen.clear()  # from here on the members' pairs are the same again
+    call.group.previous = None
+    call.group.recent.clear()
+    lines = [f"\n  rank {rank}: {text}" for rank, text in zip(call.group.ranks, calls, strict=True)]
+    return CommunicationError(f"{call.name}: the processes call different collectives:{''.join(lines)}")
+
+
+# --- waiting ---
+
+
+def until_done(work: Any, call: Call) -> None:
+    """Wait for torch's Work of a call. Raises CommunicationError if it fails, or the others do something
+    else."""
+    start = time.monotonic()
+    pause, noted, warned = 0.0, 0.0, False
+    try:
+        while not work.is_completed():
+            time.sleep(pause)
+            waited = time.monotonic() - start
+            pause = 0.0 if waited < 0.0005 else min(waited / 10, 0.01)
+            if waited > NOTED_AFTER + noted:
+                noted = waited
+                _note(call)
+                _refuse_difference(call)
+            if waited > WARNED_AFTER and not warned:
+                warned = True
+                text = f"{call} has waited {waited:.0f} s; {_others(call)}"
+                warnings.warn(text, RuntimeWarning, stacklevel=4)
+        work.wait()
+    except CommunicationError:
+        raise
+    except RuntimeError as error:
+        raise failed(call, error) from error
+
+
+def failed(call: Call, error: Exception) -> CommunicationError:
+    """The error of a call which torch's error ended."""
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    _note(call)
+    return CommunicationError(
+        f"{call} of rank {call.group.ranks[call.group.rank]} failed: {text}. {_others(call)}"
+    )
+
+
+def _refuse_difference(call: Call) -> None:
+    """CommunicationError where another process's call with the same number as one of this process is
+    another."""
+    own = {recent.number: recent for recent in call.group.recent}
+    states = _states(call.group)
+    for state in states:
+        for number, signature, _ in state["recent"] if state else ():
+            if number in own and signature != [own[number].name, own[number].signature]:
+                texts = [{n: t for n, _, t in other["recent"]} if other else {} for other in states]
+                texts[call.group.rank] = {number: str(own[number])}
+                raise _different(call, [each.get(number, "not known") for each in texts])
+
+
+def _note(call: Call) -> None:
+    """Write what this process calls to the key-value store."""
+    _last_note[0] = time.monotonic()
+    recent = [(each.number, [each.name, each.signature], str(each)) for each in call.group.recent]
+    state = {"call": str(call), "number": call.number, "recent": recent, "time": time.time()}
+    _write(f"state/{call.group.checks.group_name}/{call.group.rank}", json.dumps(state))
+
+
+def _states(group: Group) -> list[Any]:
+    texts = [_read(f"state/{group.checks.group_name}/{rank}") for rank in range(group.nranks)]
+    return [json.loads(text) if text else None for text in texts]
+
+
+def _others(call: Call) -> str:
+    """What the other processes were last seen calling."""
+    parts = []
+    for rank, state in zip(call.group.ranks, _states(call.group), strict=True):
+        if rank == call.group.ranks[call.group.rank]:
+            continue
+        if state is None:
+            parts.append(f"rank {rank} has noted no call")
+        elif state["number"] < call.number:
+            parts.append(
+                f"rank {rank} is missing: {time.time() - state['time']:.0f} s ago it was in {state['call']}"
+            )
+        else:
+            parts.append(f"rank {rank} is in {state['call']}")
+    return "; ".join(parts)
+
+
+def _write(key: str, text: str) -> None:
+    try:
+        environment.state["store"].set(key, text)
+    except RuntimeError as error:
+        _no_store(error)
+
+
+def _read(key: str, seconds: float = 0.0) -> str | None:
+    """The text of a key, None if it is not there within some seconds."""
+    end = time.monotonic() + seconds
+    try:
+        while not environment.state["store"].check([key]):
+            if time.monotonic() >= end:
+                return None
+            time.sleep(0.01)
+        return str(environment.state["store"].get(key).decode())
+    except RuntimeError as error:
+        _no_store(error)
+        return None
+
+
+def _no_store(error: Exception) -> None:
+    warnings.warn(
+        f"the key-value store of rank 0 does not answer: {str(error).splitlines()[0]}",
+        RuntimeWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,70 @@
+"""Groups of processes that exchange values."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Group"]
+
+
+class Group:
+    """Processes that exchange values.
+
+    rank: this process's number in the group, -1 if it is not a member. ranks: the members' numbers among all
+    processes. process_group: torch's ProcessGroup; None for a group of one, and for processes that are not
+    members.
+    """
+
+    def __init__(
+        self,
+        rank_in_group: int = 0,
+        id: int = 0,
+        ranks: Sequence[int] = (0,),
+        pg: Any = None,
+        name: str | None = None,
+    ) -> None:
+        self.rank, self.id, self.ranks, self.process_group = rank_in_group, id, list(ranks), pg
+        self.name = name or f"_default_pg{id or ''}"
+        self.nranks = self.world_size = len(self.ranks)
+        # How the members' calls are compared, see agreement.py: torch's ProcessGroup for it, the number of
+        # calls and of comparisons so far, pairs of calls that followed one another, the last call.
+        self.checks: Any = None
+        self.calls = self.compared = 0
+        self.seen: set[Any] = set()
+        self.previous: Any = None
+        self.recent: deque[Any] = deque(maxlen=16)  # the last calls, for errors
+
+    @property
+    def backend(self) -> str:
+        """GLOO, or NCCL where the group's tensors are on GPUs."""
+        device_types = getattr(self.process_group, "_device_types", ())
+        return "NCCL" if any(d.type == "cuda" for d in device_types) and _uses_nccl() else "GLOO"
+
+    def is_member(self) -> bool:
+        return self.rank >= 0
+
+    def get_group_rank(self, rank: int) -> int:
+        """The number in the group of a process, -1 if it is not a member."""
+        return self.ranks.index(rank) if self.is_member() and rank in self.ranks else -1
+
+    def get_global_rank(self, rank: int) -> int:
+        """The number among all processes of a member, -1 if this process is not one."""
+        return self.ranks[rank] if self.is_member() else -1
+
+    def __repr__(self) -> str:
+        ranks = ", ".join(map(str, self.ranks))
+        return f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: {ranks}; name: {self.name}"
+
+
+def _uses_nccl() -> bool:
+    from torch.distributed import get_backend_config
+
+    return "nccl" in str(get_backend_config())
+
+
+groups: dict[int, Group] = {}  # by id; 0 is the group of all processes
+
+
+def new_id() -> int:
+    """The id of the next group: Paddle's first is 10."""
+    return max([9, *groups]) + 1

@@ -1,0 +1,81 @@
+"""A pool of connected worker processes for tests: started once in a test session, then reused.
+
+`Pool(2)(function, *args)` calls a function of a test module in every process and returns the list of results, by rank.
+"""
+
+import os
+import traceback
+from collections.abc import Callable
+from multiprocessing import get_context
+from typing import Any
+
+from sampan.distributed.spawn import end_with_parent, free_ports
+
+SECONDS = 60
+
+
+class Pool:
+    """`count` processes that `init_parallel_env` has connected."""
+
+    def __init__(self, count: int, **environment: str) -> None:
+        context = get_context("spawn")
+        variables = {"PADDLE_TRAINERS_NUM": str(count), "PADDLE_MASTER": f"127.0.0.1:{free_ports(1)[0]}"}
+        self.pipes, self.processes = [], []
+        for rank in range(count):
+            own, theirs = context.Pipe()
+            given = {**variables, **environment, "PADDLE_TRAINER_ID": str(rank)}
+            process = context.Process(target=_serve, args=(theirs, given, os.getpid()), daemon=True)
+            process.start()
+            theirs.close()
+            self.pipes.append(own)
+            self.processes.append(process)
+
+    def __call__(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """The results by rank. Raises the first error."""
+        answers = self.outcomes(function, *args)
+        for rank, answer in enumerate(answers):
+            if isinstance(answer, Exception):
+                answer.add_note(f"(rank {rank} of {len(answers)})")
+                raise answer
+        return answers
+
+    def outcomes(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """The result of each process, or the Exception that it raised; EOFError for one that ended."""
+        for pipe in self.pipes:
+            pipe.send((function, args))
+        return [self._answer(pipe) for pipe in self.pipes]
+
+    def _answer(self, pipe: Any) -> Any:
+        if not pipe.poll(SECONDS):
+            return TimeoutError(f"no answer within {SECONDS} s")
+        try:
+            return pipe.recv()
+        except (EOFError, ConnectionError) as error:
+            return EOFError(f"the process has ended: {error}")
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+        for process, pipe in zip(self.processes, self.pipes, strict=True):
+            process.join()
+            pipe.close()
+
+
+def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
+    """A worker: call what is sent, and send back what it returns."""
+    end_with_parent(parent)
+    os.environ.update(environment)
+    import torch
+
+    import sampan.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_parallel_env()
+    while True:
+        function, args = pipe.recv()
+        try:
+            answer = function(*args)
+        except Exception as error:  # it is the answer
+            answer = error
+            answer.add_note(traceback.format_exc())
+        pipe.send(answer)

@@ -1,0 +1,78 @@
+"""spawn: environments, results, errors, and processes that end with the one that started them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+import sampan as paddle
+import sampan.distributed as dist
+
+pytestmark = pytest.mark.servers
+
+
+def total_of_ranks(factor):
+    dist.init_parallel_env()
+    x = paddle.full([2], factor * (dist.get_rank() + 1.0))
+    dist.all_reduce(x)
+    names = ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT", "PADDLE_DISTRI_BACKEND")
+    return x.tolist(), [os.environ[name] for name in names], os.environ["PADDLE_TRAINER_ENDPOINTS"].split(",")
+
+
+def test_two_processes():
+    context = dist.spawn(total_of_ranks, args=(10,), nprocs=2, backend="gloo")
+    for rank, queue in enumerate(context.return_queues):
+        total, (own, count, endpoint, backend), endpoints = queue.get()
+        assert total == [30, 30]
+        assert (own, count, backend) == (str(rank), "2", "gloo")
+        assert (len(endpoints), endpoints[rank]) == (2, endpoint)
+
+
+def fails_on_one():
+    if dist.get_rank() == 1:
+        raise KeyError("no such table")
+    time.sleep(60)
+
+
+def test_an_error_has_rank_and_traceback():
+    start = time.monotonic()
+    with pytest.raises(Exception, match=r"(?s)Process 1 terminated.*fails_on_one.*KeyError: 'no such table'"):
+        dist.spawn(fails_on_one, nprocs=2)
+    assert time.monotonic() - start < 50  # the other process was ended
+
+
+def runs(process):
+    """Whether a process is still there, and not only its entry in the kernel's table."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+PROGRAM = """
+import time
+import sampan.distributed as dist
+
+def waits():
+    print("started", flush=True)
+    time.sleep(300)
+
+if __name__ == "__main__":
+    dist.spawn(waits, nprocs=2)
+"""
+
+
+def test_killed_with_its_parent(tmp_path):
+    path = tmp_path / "waits.py"
+    path.write_text(PROGRAM)
+    with subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True) as program:
+        assert [program.stdout.readline() for _ in range(2)] == ["started\n"] * 2
+        children = psutil.Process(program.pid).children(recursive=True)
+        assert len(children) >= 2
+        program.send_signal(signal.SIGKILL)
+        time.sleep(2)
+        assert not any(runs(child) for child in children)
