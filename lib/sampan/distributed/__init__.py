@@ -15,6 +15,7 @@ from .environment import *
 from .gloo import gloo_barrier as gloo_barrier
 from .gloo import gloo_init_parallel_env as gloo_init_parallel_env
 from .gloo import gloo_release as gloo_release
+from .launch.main import launch as launch
 from .objects import *
 from .point_to_point import *
 from .spawn import spawn as spawn

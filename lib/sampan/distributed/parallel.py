@@ -11,6 +11,8 @@ from .environment import get_world_size as get_world_size
 from .environment import init_parallel_env as init_parallel_env
 from .environment import is_available as is_available
 from .environment import is_initialized as is_initialized
+from .launch.main import launch as launch
+from .spawn import spawn as spawn
 
 parallel_helper = sys.modules["sampan.distributed.parallel_helper"] = sys.modules[__name__]
 _is_parallel_ctx_initialized = is_initialized

@@ -1,0 +1,212 @@
+"""A training run that goes on after its processes were killed, and with another number of them."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from ... import random, session
+from ...engine.errors import InvalidArgument, InvalidType
+from ...engine.tensor import Tensor
+from ..environment import ParallelEnv, is_initialized
+from ..objects import all_gather_object, broadcast_object_list
+from .kept import Background, Copies, memory_folder
+from .samples import Samples
+
+
+class Step:
+    """One step of a run. number: 0, 1, 2, ... samples: those of this process, int64 [n], n may be 0.
+
+    world: how many processes share the step. batch: how many samples they have together.
+    """
+
+    def __init__(self, number: int, samples: np.ndarray, batch: int, rank: int, world: int) -> None:
+        self.number, self.samples, self.batch, self.rank, self.world = number, samples, batch, rank, world
+
+    def share(self, loss: Tensor) -> Tensor:
+        """This process's part of the loss, from the mean over its own samples: loss * n * world / batch.
+
+        The mean over the processes, which `DataParallel` takes of the gradients, is then the mean over all
+        samples of the step, also where the parts are not equally large. Raises FloatingPointError, which
+        names process, step and samples, for a loss that is not a finite number.
+        """
+        if not bool(torch.isfinite(loss.data).all()):
+            shown = ", ".join(map(str, self.samples[:8].tolist())) + (
+                ", ..." if self.samples.size > 8 else ""
+            )
+            raise FloatingPointError(
+                f"step {self.number}: the loss of rank {self.rank} is {loss.tolist()}, of the samples {shown}"
+            )
+        return loss * (self.samples.size * self.world / self.batch)
+
+
+class Run:
+    """Steps of a training program, whose state is kept while it runs and found again when it is started anew.
+
+    model, optimizer: what is trained; further objects with `state_dict` and `set_state_dict` in `more`, by
+    name. Their states must be the same in all processes, as those of `DataParallel` are. samples: see
+    `Samples`. folder: of the copies on the disk; None keeps none. every: a copy in memory after so many
+    steps. to_disk: one of so many copies is written to the disk too, by a thread. job: the name of the folder
+    in memory; that of the launcher if there is one.
+
+    At most `every` steps are lost when processes are killed. With the same number of processes the steps
+    after a restart are those of a run that nothing disturbed, bit for bit; the random numbers are too. With
+    another number the sums of gradients have another order. Generators of the program's own are in `more`, or
+    begin anew.
+
+        run = Run(model, optimizer, Samples(len(images), batch=64), folder="run")
+        for step in run.steps(1000):
+            loss = cross_entropy(model(images[step.samples]), labels[step.samples])
+            step.share(loss).backward()
+            optimizer.step()
+            optimizer.clear_grad()
+
+    Raises ValueError where a copy was made with other samples. restored: the step from which the run went on,
+    0 for a new one.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        samples: Samples,
+        folder: str | os.PathLike[str] | None = None,
+        every: int = 20,
+        to_disk: int = 5,
+        job: str | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(samples, Samples):
+            raise InvalidType(f"samples: expected Samples, got {type(samples).__name__}")
+        for name, value in {"every": every, "to_disk": to_disk}.items():
+            if type(value) is not int or value < 1:
+                raise InvalidArgument(f"{name}: expected a whole number of at least 1, got {value!r}")
+        self.parts = {"model": model, "optimizer": optimizer, **(more or {})}
+        for name, part in self.parts.items():
+            if not (hasattr(part, "state_dict") and hasattr(part, "set_state_dict")):
+                raise InvalidType(
+                    f"{name}: expected state_dict and set_state_dict, got {type(part).__name__}"
+                )
+        self.samples, self.every, self.to_disk = samples, every, to_disk
+        env = ParallelEnv()
+        self.rank, self.world = (env.rank, env.world_size) if is_initialized() else (0, 1)
+        local = int(os.environ.get("LOCAL_RANK", os.environ.get("PADDLE_LOCAL_RANK", self.rank)))
+        self.writes = local == 0  # one process of each machine keeps a copy in its memory
+        name = job or os.environ.get("TORCHELASTIC_RUN_ID") or f"alone-{os.path.abspath(folder or '.')}"
+        self.memory = Copies(memory_folder(name))
+        self.disk = None if folder is None else Copies(folder)
+        self.background = Background()
+        self.restored = self._restore()
+
+    def steps(self, until: int) -> Iterator[Step]:
+        """The steps from where the run is, up to `until` without it. A state is kept after every few of them,
+        and at the end; then the copies in memory are removed."""
+        for number in range(self.restored, until):
+            begun = time.perf_counter()
+            part = self.samples.part(number, self.rank, self.world)
+            yield Step(number, part, self.samples.of_step(number).size, self.rank, self.world)
+            if self.rank == 0:
+                session.progress(number + 1, until, seconds=time.perf_counter() - begun)
+            if (number + 1) % self.every == 0 and number + 1 < until:
+                self._keep(number + 1, disk=(number + 1) // self.every % self.to_disk == 0)
+        self._keep(until, disk=True)
+        self.background.wait()
+        if self.writes:
+            self.memory.remove()
+
+    # --- keeping ---
+
+    def _keep(self, step: int, disk: bool) -> None:
+        """A copy in the memory of each machine, and by rank 0 on the disk. All processes call it: each has
+        its own random numbers."""
+        streams: list[Any] = []
+        if self.world == 1:
+            streams = [_streams()]
+        else:
+            all_gather_object(streams, _plain(_streams()))
+        if not self.writes:
+            return
+        state = {
+            "step": step,
+            "samples": self.samples.form(),
+            "streams": _tensors(streams),
+            "parts": {name: part.state_dict() for name, part in self.parts.items()},
+        }
+        self.memory.write(step, state)
+        if disk and self.disk is not None and self.rank == 0:
+            target = self.disk
+            self.background.start(lambda: target.take(self.memory, step))
+
+    # --- restoring ---
+
+    def _restore(self) -> int:
+        """Take the newest state that any process finds, in its machine's memory or on the disk; returns its
+        step."""
+        places = [self.memory, *([self.disk] if self.disk is not None else [])]
+        found = [one for one in (place.newest() for place in places) if one is not None]
+        newest = max(found, key=lambda one: one[0], default=None)
+        steps: list[Any] = [newest[0] if newest else 0]
+        if self.world > 1:
+            steps.clear()
+            all_gather_object(steps, newest[0] if newest else 0)
+        latest = max(steps)
+        if latest == 0:
+            return 0
+        state = newest[1] if newest and newest[0] == latest else None
+        if min(steps) < latest:  # a machine that is new, or that missed the last copy
+            held: list[Any] = [_plain(state) if state is not None else None]
+            broadcast_object_list(held, steps.index(latest))
+            state = state if state is not None else _tensors(held[0])
+        assert state is not None  # a process that has the latest step has its state
+        if state["samples"] != self.samples.form():
+            raise InvalidArgument(
+                f"samples: expected those of the run that is continued, {state['samples']}, "
+                f"got {self.samples.form()}"
+            )
+        for name, part in self.parts.items():
+            part.set_state_dict(state["parts"][name])
+        self._restore_streams(state["streams"])
+        return latest
+
+    def _restore_streams(self, streams: list[dict[str, Any]]) -> None:
+        """The random numbers of this rank go on; a process that is new begins its own."""
+        if self.rank < len(streams):
+            found = streams[self.rank]
+            random.set_rng_state([state.data for state in found["generators"]])
+            words = found["words"].numpy().astype(np.uint32)
+            np.random.set_state(("MT19937", words, *found["place"]))
+        else:
+            random.seed(int(np.random.default_rng([self.rank, self.world]).integers(2**31)))
+
+
+def _streams() -> dict[str, Any]:
+    """The state of this process's random numbers: those of `sampan.random`, and NumPy's that samplers use."""
+    _, words, *place = np.random.get_state(legacy=True)
+    assert isinstance(words, np.ndarray)  # the second of five entries: 624 words of 32 bits
+    generators = [Tensor(state.cpu()) for state in random.get_rng_state()]
+    return {
+        "generators": generators,
+        "words": Tensor(torch.from_numpy(words.astype(np.int64))),
+        "place": place,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Arrays in place of Tensors, to send."""
+    if isinstance(value, Tensor):
+        return ("tensor", value.data.cpu().numpy())
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def _tensors(value: Any) -> Any:
+    """`_plain` undone."""
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == "tensor":
+        return Tensor(torch.from_numpy(value[1]))
+    if isinstance(value, dict):
+        return {key: _tensors(part) for key, part in value.items()}
+    return [_tensors(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,124 @@
+"""Processes that the launcher starts: logs, failures, restarts, and that none is left."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.servers
+
+MEET = """
+import os, sys, time
+import sampan as paddle
+import sampan.distributed as dist
+dist.init_parallel_env()
+rank, attempt = dist.get_rank(), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+total = paddle.to_tensor([rank + 1.0])
+dist.all_reduce(total)
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """`start(program, *options)`: the running launcher of a program."""
+    started = []
+
+    def launch(program, *options, arguments=()):
+        (tmp_path / "program.py").write_text(MEET + textwrap.dedent(program))
+        command = [sys.executable, "-m", "sampan.distributed.launch", "--nproc_per_node=2", *options]
+        command += ["program.py", *arguments]
+        process = subprocess.Popen(
+            command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        started.append(process)
+        return process
+
+    yield launch
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def log(tmp_path, rank):
+    return (tmp_path / "log" / f"workerlog.{rank}").read_text()
+
+
+def wait_for(condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+    return found
+
+
+def test_output_goes_to_logs_and_that_of_rank_0_is_shown(start, tmp_path):
+    launcher = start("print('total', total.item(), sys.argv[1:])", arguments=["--lr", "1"])
+    output, errors = launcher.communicate(timeout=60)
+    assert (launcher.returncode, output, errors) == (0, "total 3.0 ['--lr', '1']\n", "")
+    assert log(tmp_path, 1) == "total 3.0 ['--lr', '1']\n"
+
+
+def test_all_start_again_when_one_is_killed_and_exit_handlers_run(start, tmp_path):
+    launcher = start(
+        """
+        import atexit
+        atexit.register(print, "handler", rank)
+        if attempt < 2 and rank == attempt:
+            os.kill(os.getpid(), 9)
+        dist.barrier()
+        print("attempt", attempt)
+        """,
+        "--max_restart=2",
+    )
+    output, errors = launcher.communicate(timeout=60)
+    assert launcher.returncode == 0, errors
+    assert output.endswith("attempt 2\nhandler 0\n") and log(tmp_path, 1).endswith("attempt 2\nhandler 1\n")
+
+
+def test_what_failed_first_is_told_with_the_end_of_its_log(start, tmp_path):
+    launcher = start(
+        """
+        dist.barrier()
+        if rank == 1:
+            raise ValueError("a wrong value")
+        dist.barrier()
+        """
+    )
+    _, errors = launcher.communicate(timeout=60)
+    assert launcher.returncode == 1
+    assert "launch: rank 1 (process " in errors and ") ended with exit status 1\n" in errors
+    assert "launch: the end of log/workerlog.1:\n" in errors and "ValueError: a wrong value" in errors
+
+
+def test_no_process_is_left_when_the_launcher_is_killed(start, tmp_path):
+    launcher = start("print(os.getpid(), flush=True); time.sleep(600)")
+    pids = wait_for(lambda: [int(t) for r in (0, 1) if (t := _read(tmp_path, r))][:2])
+    wait_for(lambda: len([r for r in (0, 1) if _read(tmp_path, r)]) == 2)
+    pids = [int(_read(tmp_path, rank)) for rank in (0, 1)]
+    launcher.kill()
+    launcher.wait()
+    wait_for(lambda: not any(map(_runs, pids)), seconds=2.0)
+
+
+def test_told_to_end_it_ends_all(start, tmp_path):
+    launcher = start("print(os.getpid(), flush=True); time.sleep(600)")
+    wait_for(lambda: len([r for r in (0, 1) if _read(tmp_path, r)]) == 2)
+    pids = [int(_read(tmp_path, rank)) for rank in (0, 1)]
+    launcher.send_signal(signal.SIGTERM)
+    assert launcher.wait(timeout=20) == 128 + signal.SIGTERM
+    assert not any(map(_runs, pids))
+
+
+def _read(tmp_path, rank):
+    try:
+        return log(tmp_path, rank).strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _runs(pid):
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
