@@ -118,7 +118,9 @@ def test_a_pickle_of_an_older_version_is_read(path):
     """Pickles name a class by the module that it was written in."""
     module, _, name = path.rpartition(".")
     found = pickle.loads(f"csampan.{module}\n{name}\n.".encode())
-    assert found.__name__ == name and found.__module__.startswith(("sampan.names.", "sampan.jit."))
+    assert found.__name__ == name and found.__module__.startswith(
+        ("sampan.names.", "sampan.jit.", "sampan.distributed.")
+    )
 
 
 def test_a_name_is_kept_once_it_was_found():

@@ -125,9 +125,9 @@ MOVED = {
     "text.datasets": "names.text_datasets", "utils": "names.utils", "version": "names.version",
     "vision.datasets": "names.vision_datasets", "vision.ops": "names.vision_ops",
 }  # fmt: skip
-# Files of `names`, and the modules in which all that they list is found. `.` is `sampan` itself.
+# Files of `names`, and one of `distributed`, and the modules in which all that they list is found. `.` is `sampan` itself.
 SHOWN = {
-    "names.decode": "nn", "names.derivatives": "autograd", "names.flash_attention": "nn.functional", "names.functional": "nn.functional",
+    "distributed.data_parallel": ". framework", "names.decode": "nn", "names.derivatives": "autograd", "names.flash_attention": "nn.functional", "names.functional": "nn.functional",
     "names.framework": ". framework", "names.lbfgs": "optimizer", "names.loss_layers": "nn nn.loss",
     "names.losses": "nn.functional", "names.text_datasets": "text", "names.transducer": "nn.functional",
     "names.vision_datasets": "vision",

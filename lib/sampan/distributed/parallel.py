@@ -3,7 +3,7 @@
 import sys
 from typing import NoReturn
 
-from ..names.framework import DataParallel as DataParallel
+from .data_parallel import DataParallel as DataParallel
 from .environment import ParallelEnv as ParallelEnv
 from .environment import ParallelMode as ParallelMode
 from .environment import get_rank as get_rank

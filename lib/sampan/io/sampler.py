@@ -165,8 +165,8 @@ class DistributedBatchSampler(BatchSampler):
     """Each of num_replicas processes gets its share of the batches; samples from the front fill up the last
     ones.
 
-    num_replicas, rank: from the environment of `torchrun` unless given. shuffle: an order of each epoch's
-    own, the same in all processes; `set_epoch` sets which.
+    num_replicas, rank: from the environment of `launch` or `torchrun` unless given. shuffle: an order of each
+    epoch's own, the same in all processes; `set_epoch` sets which.
     """
 
     def __init__(self, dataset, batch_size, num_replicas=None, rank=None, shuffle=False, drop_last=False):
@@ -174,8 +174,14 @@ class DistributedBatchSampler(BatchSampler):
         for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(value, bool):
                 raise InvalidType(f"{name}: expected True or False, got {value!r}")
-        self.nranks = int(os.environ.get("WORLD_SIZE", 1)) if num_replicas is None else num_replicas
-        self.local_rank = int(os.environ.get("RANK", 0)) if rank is None else rank
+        self.nranks = (
+            int(os.environ.get("PADDLE_TRAINERS_NUM") or os.environ.get("WORLD_SIZE", 1))
+            if num_replicas is None
+            else num_replicas
+        )
+        self.local_rank = (
+            int(os.environ.get("PADDLE_TRAINER_ID") or os.environ.get("RANK", 0)) if rank is None else rank
+        )
         whole = isinstance(self.nranks, int) and isinstance(self.local_rank, int)
         if not whole or not 0 <= self.local_rank < self.nranks:
             raise InvalidArgument(

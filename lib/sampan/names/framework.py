@@ -1,4 +1,4 @@
-"""Flags, modes, independent generators, constructors by dtype, and DataParallel in one process."""
+"""Flags, modes, independent generators and constructors by dtype."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -10,14 +10,13 @@ from ..creation import empty
 from ..dtype import Place, name_of, set_device
 from ..engine.errors import InvalidArgument, InvalidType, with_name
 from ..engine.tensor import Tensor, to_tensor
-from ..nn.layer import Layer
 from ..optimizer.optimizer import Optimizer
 from ..random import get_rng_state as _rng_state
 from ..random import set_rng_state as _set_rng_state
 
 # fmt: off
 __all__ = [
-    "CUDAPinnedPlace", "DataParallel", "Generator", "LazyGuard", "batch", "check_shape", "disable_compat",
+    "CUDAPinnedPlace", "Generator", "LazyGuard", "batch", "check_shape", "disable_compat",
     "disable_signal_handler", "disable_static", "enable_compat", "enable_static", "get_cuda_rng_state",
     "get_flags", "in_dynamic_mode", "set_cuda_rng_state", "set_flags",
 ]
@@ -195,34 +194,3 @@ def batch(reader, batch_size, drop_last=False):
             yield filled
 
     return batches
-
-
-class DataParallel(Layer):
-    """Data-parallel wrapper of a layer; with one process it calls the layer unchanged."""
-
-    def __init__(
-        self,
-        layers: Layer,
-        strategy: Any = None,
-        comm_buffer_size: int = 25,
-        last_comm_buffer_size: float = 1,
-        find_unused_parameters: bool = False,
-        group: Any = None,
-    ) -> None:
-        super().__init__()
-        self._layers = layers
-        for name in ("state_dict", "set_state_dict", "set_dict", "load_dict"):
-            object.__setattr__(self, name, getattr(layers, name))
-
-    def forward(self, *inputs: Any, **settings: Any) -> Any:
-        return self._layers(*inputs, **settings)
-
-    def no_sync(self) -> Any:
-        """Context without exchange of gradients; with one process it has no effect."""
-        return contextlib.nullcontext()
-
-    def scale_loss(self, loss: Tensor) -> Tensor:
-        return loss
-
-    def apply_collective_grads(self) -> None:
-        """Does nothing: one process has no gradients to exchange."""

@@ -139,6 +139,8 @@ class BatchNorm(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over the batches of all processes; with one process it is BatchNorm."""
 
+    over_processes: Any = None  # what `sampan.distributed` computes where there are several
+
     def __init__(
         self,
         num_features: int,
@@ -150,6 +152,11 @@ class SyncBatchNorm(_BatchNorm):
         name: str | None = None,
     ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+
+    def forward(self, x: Any) -> Tensor:
+        if self.over_processes is None:
+            return super().forward(x)
+        return self.over_processes(x, self.data_format)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:

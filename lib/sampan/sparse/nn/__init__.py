@@ -111,6 +111,12 @@ class SyncBatchNorm(_OfEntries, dense.SyncBatchNorm):
     The channels are the dense axis; `data_format` is ignored.
     """
 
+    def forward(self, x: SparseTensor) -> SparseTensor:
+        if self.over_processes is None:
+            return super().forward(x)
+        x = with_channels(x)
+        return x.like(self.over_processes(x.entries, "NC"))
+
     @classmethod
     def convert_sync_batchnorm(cls, layer: dense.Layer) -> dense.Layer:
         """`layer` with a SyncBatchNorm, sparse or dense as it was, of the same parameters and statistics, in

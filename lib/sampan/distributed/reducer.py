@@ -1,0 +1,277 @@
+"""Gradients of several processes become their mean while backward still runs.
+
+A gradient is ready when the last Node that leads to its parameter has been walked
+(`Tensor.register_post_accumulate_grad_hook`). It is copied into a bucket; a full bucket is sent at once, and
+the walk goes on. PyTorch Distributed (Li et al., VLDB 2020, section 3.2) describes the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as c10d
+
+from ..engine.tensor import InvalidArgument, Tensor
+from ..kernels.arena import lent
+from ..row_sparse import rows_of
+from . import traffic
+from .row_exchange import RowExchange, ring_bytes
+
+
+class Bucket:
+    """Gradients of one dtype and device that are sent as one message: [all elements, a flag for each one].
+
+    A flag is 1 where the parameter got no gradient in this process: after the sum every process knows how
+    many had none. The memory is new in each step, because the gradients of the step before may be in use.
+    """
+
+    def __init__(self, places: Sequence[int], parameters: Sequence[Tensor]) -> None:
+        self.places = list(places)
+        self.parameters = [parameters[place] for place in places]
+        self.starts = [0]
+        for parameter in self.parameters:
+            self.starts.append(self.starts[-1] + parameter.data.numel())
+        self.start()
+
+    def start(self) -> None:
+        """Make ready for a step."""
+        self.buffer: Any = None
+        self.work: Any = None
+        self.empty = set(range(len(self.places)))
+
+    @property
+    def gradients(self) -> Any:
+        """All elements, [n]."""
+        return self.buffer[: self.starts[-1]]
+
+    @property
+    def flags(self) -> Any:
+        """In how many processes each parameter got no gradient."""
+        return self.buffer[self.starts[-1] :]
+
+    def view(self, at: int) -> Any:
+        """The elements of its parameter number `at`, in the parameter's shape."""
+        return self.buffer[self.starts[at] : self.starts[at + 1]].view(self.parameters[at].data.shape)
+
+    def fill(self, at: int, factor: float, missing: bool) -> None:
+        """Copy a parameter's gradient times `factor`; zeros where there is none."""
+        if self.buffer is None:
+            like = self.parameters[0].data
+            size = (self.starts[-1] + len(self.places),)
+            self.buffer = lent(size, like.dtype) if like.device.type == "cpu" else like.new_empty(size)
+            self.flags.zero_()
+        gradient: Any = self.parameters[at]._grad
+        rows = None if gradient is None or type(gradient) is Tensor else rows_of(gradient)
+        if gradient is None:
+            self.view(at).zero_()
+        else:
+            torch.mul(gradient.data if rows is None else rows.dense(), factor, out=self.view(at))
+        if missing:
+            self.flags[at] = 1
+        else:
+            self.give(at)
+        self.empty.discard(at)
+
+    def give(self, at: int) -> None:
+        """Let the parameter's gradient be this memory."""
+        gradient: Any = self.parameters[at]._grad
+        if type(gradient) is Tensor:
+            gradient.data = self.view(at)
+        else:
+            self.parameters[at]._grad = Tensor(self.view(at), stop_gradient=False)
+
+
+def sent_whole(bucket: Bucket, group: Any) -> Any:
+    """The usual exchange: start the sum of a bucket over all processes."""
+    traffic.count("all_reduce", bucket.buffer.nbytes, ring_bytes(bucket.buffer, group))
+    return c10d.all_reduce(bucket.buffer, group=group, async_op=True)
+
+
+def assigned(order: Sequence[int], parameters: Sequence[Tensor], size: float, last: float) -> list[Bucket]:
+    """Buckets of about `size` bytes, in the order in which their gradients are ready.
+
+    Nothing is computed while the last one is sent, so it has about `last` bytes. A large parameter has one
+    alone.
+    """
+    buckets: list[Bucket] = []
+    open_: dict[Any, list[int]] = {}
+    limits: dict[Any, float] = {}
+    for place in reversed(order):
+        data = parameters[place].data
+        kind = data.dtype, data.device
+        places = open_.setdefault(kind, [])
+        places.insert(0, place)
+        if sum(parameters[p].data.nbytes for p in places) >= limits.get(kind, last):
+            buckets.append(Bucket(open_.pop(kind), parameters))
+            limits[kind] = size
+    buckets += [Bucket(places, parameters) for places in open_.values()]
+    rank = {place: at for at, place in enumerate(order)}
+    return sorted(buckets, key=lambda bucket: rank[bucket.places[-1]])
+
+
+class Reducer:
+    """Exchanges the gradients of `named` parameters among the processes of a group.
+
+    The first step sends everything at its end. Then the processes agree on the order in which gradients
+    become ready (that of process 0), and on the parameters whose gradients are rows. size, last: see
+    `assigned`. unused: parameters may stay without a gradient.
+    """
+
+    def __init__(
+        self, named: Sequence[tuple[str, Tensor]], group: Any, size: float, last: float, unused: bool
+    ) -> None:
+        self.names, self.parameters = [name for name, _ in named], [tensor for _, tensor in named]
+        self.group, self.size, self.last, self.unused = group, size, last, unused
+        self.world, self.rank = c10d.get_world_size(group), c10d.get_rank(group)
+        self.exchange: Callable[[Bucket, Any], Any] = sent_whole
+        self.half: torch.dtype | None = None  # in which rows are sent
+        self.armed = False
+        self.unsent: set[int] = set()  # parameters whose gradient grew in a backward that is not exchanged
+        self.handles: list[Any] = []
+        self.watch()
+
+    def watch(self) -> None:
+        """Ask the trainable parameters to report; forget the buckets."""
+        for handle in self.handles:
+            handle.remove()
+        self.trainable = [not tensor.stop_gradient for tensor in self.parameters]
+        self.handles = [
+            tensor.register_post_accumulate_grad_hook(self._reporting(place))
+            for place, tensor in enumerate(self.parameters)
+            if self.trainable[place]
+        ]
+        self.buckets: list[Bucket] | None = None
+        self.where: dict[int, tuple[Bucket, int]] = {}
+        self.rows: list[int] = []  # parameters whose gradients are rows
+        self.exchange_of_rows: RowExchange | None = None
+        self.start()
+
+    def _reporting(self, place: int) -> Callable[[Tensor], None]:
+        return lambda tensor: self.ready(place)
+
+    def start(self) -> None:
+        """Make ready for a step."""
+        self.arrived: dict[int, None] = {}  # in order
+        self.next = 0  # the bucket that is sent next: all processes send in one order
+        for bucket in self.buckets or ():
+            bucket.start()
+
+    def forward(self) -> None:
+        """Called before each forward: follow changes of stop_gradient, forget a backward that failed."""
+        if self.trainable != [not tensor.stop_gradient for tensor in self.parameters]:
+            self.watch()
+        elif self.arrived:
+            self.start()
+        self.armed = False
+
+    def begin(self) -> None:
+        """A backward has come to an output: its gradients are exchanged."""
+        self.armed = True
+
+    def ready(self, place: int) -> None:
+        """A parameter's gradient is complete."""
+        if not self.armed:
+            self.unsent.add(place)
+            return
+        if place in self.arrived:
+            raise RuntimeError(
+                f"DataParallel: parameter {self.names[place]!r} got a gradient twice in one backward; "
+                "run that backward within no_sync()"
+            )
+        self.arrived[place] = None
+        if place in self.where:
+            bucket, at = self.where[place]
+            bucket.fill(at, 1 / self.world, False)
+            self.send()
+
+    def send(self) -> None:
+        """Start the exchange of the buckets that are full, in their order."""
+        buckets: Any = self.buckets
+        while self.next < len(buckets) and not buckets[self.next].empty:
+            buckets[self.next].work = self.exchange(buckets[self.next], self.group)
+            self.next += 1
+
+    def finish(self) -> None:
+        """End of a backward: send the rest, wait for all, and let gradients be the means."""
+        self.armed = False
+        if self.buckets is None:
+            self.plan()
+        buckets: Any = self.buckets
+        for bucket in buckets:
+            for at in sorted(bucket.empty):
+                place = bucket.places[at]
+                bucket.fill(at, 1 / self.world, place not in self.arrived and place not in self.unsent)
+        self.send()
+        for bucket in buckets:
+            self.wait(bucket)
+        lacking = self.exchange_rows()
+        for bucket in buckets:
+            for at, count in enumerate(bucket.flags.tolist()):
+                if count:
+                    lacking.append(bucket.places[at])
+                    if count < self.world:
+                        bucket.give(at)
+        arrived = {*self.arrived, *self.unsent}
+        self.unsent.clear()
+        self.start()
+        if lacking and not self.unused:
+            self.refuse(arrived)
+
+    def wait(self, bucket: Bucket) -> None:
+        """Wait for a bucket. RuntimeError that names what it holds where a process does not answer."""
+        try:
+            bucket.work.wait()
+        except RuntimeError as error:
+            first, last = (self.names[bucket.places[at]] for at in (0, -1))
+            raise RuntimeError(
+                f"DataParallel: process {self.rank} of {self.world}: the exchange of the gradients from "
+                f"{first!r} to {last!r} failed; another process ended, or did not run this backward: {error}"
+            ) from error
+
+    def plan(self) -> None:
+        """Agree on buckets and on the parameters whose gradients are rows."""
+        kinds = {
+            place: type(self.parameters[place]._grad) is Tensor
+            for place, there in enumerate(self.trainable)
+            if there and self.parameters[place]._grad is not None
+        }
+        heard: list[Any] = [None] * self.world
+        c10d.all_gather_object(heard, (list(self.arrived), kinds, self.trainable), group=self.group)
+        for rank, (_, _, trainable) in enumerate(heard):
+            if trainable != self.trainable:
+                at = [a == b for a, b in zip(trainable, self.trainable, strict=True)].index(False)
+                raise InvalidArgument(
+                    f"DataParallel: stop_gradient of parameter {self.names[at]!r}: expected that of process "
+                    f"{self.rank}, {not self.trainable[at]}, got {not trainable[at]} in process {rank}"
+                )
+        dense = {place for _, kinds, _ in heard for place, is_dense in kinds.items() if is_dense}
+        named = {place for _, kinds, _ in heard for place in kinds}
+        self.rows = sorted(named - dense)
+        tables = [self.parameters[place] for place in self.rows]
+        self.exchange_of_rows = RowExchange(tables, self.group, self.half) if tables else None
+        order = list(heard[0][0])
+        order += [at for at in reversed(range(len(self.names))) if self.trainable[at] and at not in order]
+        order = [place for place in order if place not in self.rows]
+        self.buckets = assigned(order, self.parameters, self.size, self.last)
+        self.where = {p: (bucket, at) for bucket in self.buckets for at, p in enumerate(bucket.places)}
+
+    def exchange_rows(self) -> list[int]:
+        """Let the gradients of tables be the means; returns those that are missing in a process."""
+        if self.exchange_of_rows is None:
+            return []
+        arrived = {*self.arrived, *self.unsent}
+        missing = self.exchange_of_rows([place not in arrived for place in self.rows])
+        return [place for place, count in zip(self.rows, missing, strict=True) if count]
+
+    def refuse(self, arrived: set[int]) -> None:
+        """RuntimeError for parameters without a gradient, in all processes. arrived: those with one here."""
+        heard: list[Any] = [None] * self.world
+        mine = [self.names[at] for at, there in enumerate(self.trainable) if there and at not in arrived]
+        c10d.all_gather_object(heard, mine, group=self.group)
+        told = "; ".join(f"process {rank}: {', '.join(names)}" for rank, names in enumerate(heard) if names)
+        raise RuntimeError(
+            f"DataParallel: parameters got no gradient in this backward ({told}); pass "
+            "find_unused_parameters=True if the loss does not depend on all of them in each step"
+        )

@@ -1,0 +1,217 @@
+"""Gradients of tables over several processes: the mean of all rows that any process named.
+
+Each process merges its rows before it sends them, [ids, rows], for all tables in one message; ids are int32
+where the table allows. The result is again a merged gradient of rows, equal bit for bit in all processes, so
+optimizers need not know. Two ways, of which the cheaper one is chosen for each table and step:
+
+- gathered: every process gets the rows of all others, and adds them up;
+- at the owner: row i is summed by process i mod n, which sends the sum to all. It sends less where the
+  processes name the same rows: u < s (n - 1) / n, with u different rows among s that were named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as c10d
+
+from ..engine.tensor import Tensor
+from ..kernels.arena import filled_like
+from ..row_sparse import Part, RowGradient, rows_of
+from . import traffic
+
+DENSE, MISSING = -1, -2  # in place of a number of rows: all rows have a gradient; none was computed
+Rows = tuple[torch.Tensor, torch.Tensor]  # ids [n], rows [n, d]; no id repeats
+Column = tuple[torch.dtype, list[int], int]  # dtype, shape, and the byte where it begins
+
+
+class RowExchange:
+    """Exchanges the gradients of `tables` among the processes of a group.
+
+    half: send rows in this dtype, torch.bfloat16 or torch.float16. What rounding loses of a row is added to
+    it when it is sent next (error feedback: Seide et al., 2014), so that it is late and not lost.
+    """
+
+    def __init__(self, tables: Sequence[Tensor], group: Any, half: torch.dtype | None = None) -> None:
+        self.tables, self.group, self.half = list(tables), group, half
+        self.world, self.rank = c10d.get_world_size(group), c10d.get_rank(group)
+        self.different = [1.0] * len(self.tables)  # of the rows that were named, the part that were different
+        self.lost: dict[tuple[int, bool], torch.Tensor] = {}  # what rounding lost of each row, by table
+
+    def __call__(self, missing: Sequence[bool]) -> list[int]:
+        """Let each table's gradient be the mean over the processes; a process may have no rows.
+
+        missing: whether backward gave this process no gradient of it. Returns in how many processes that is
+        so; where it is so in all, the gradient stays as it is. Where one has a dense gradient, all get one.
+        """
+        own: list[Any] = [_merged(table) for table in self.tables]
+        mine = torch.tensor([self._counts(*each) for each in zip(own, missing, strict=True)])
+        heard = self._gathered(mine).tolist()  # [process][table][owner]
+        gathered: list[int] = []
+        owned: list[int] = []
+        for place, table in enumerate(self.tables):
+            column = [each[place] for each in heard]
+            if any(DENSE in each for each in column):
+                _mean_of_dense(table, self.group)
+            elif any(MISSING not in each for each in column):
+                named = sum(n for each in column for n in each if n > 0)
+                at_owner = self.different[place] * named < named * (self.world - 1) / self.world
+                (owned if at_owner else gathered).append(place)
+        sums: dict[int, Any] = {place: own[place] for place in gathered}
+        if owned:
+            sums |= self._at_owners(owned, own, heard)
+        counts = [[sum(max(0, n) for n in row) for row in each] for each in heard]
+        self._gather(gathered, sums, counts, False)
+        if owned:
+            totals = self._gathered(torch.tensor([len(sums[place][0]) for place in owned])).tolist()
+            all_totals = [dict(zip(owned, each, strict=True)) for each in totals]
+            self._gather(owned, sums, all_totals, True)
+        for place in (*gathered, *owned):
+            named = sum(max(0, n) for each in heard for n in each[place])
+            ids = rows_of(self.tables[place]._grad).parts[0][0]  # type: ignore[union-attr]  # made just now
+            self.different[place] = len(ids) / max(1, named)
+        return [sum(MISSING in each[place] for each in heard) for place in range(len(self.tables))]
+
+    def _counts(self, rows: Rows | None, missing: bool) -> list[int]:
+        """How many rows of a table belong to each owner."""
+        if missing or rows is None:
+            return [MISSING if missing else DENSE] * self.world
+        return torch.bincount(rows[0] % self.world, minlength=self.world).tolist()
+
+    def _gathered(self, counts: torch.Tensor) -> torch.Tensor:
+        """The counts of all processes, [processes, ...]."""
+        heard = counts.new_empty((self.world, *counts.shape))
+        traffic.count("all_gather", counts.nbytes, counts.nbytes * (self.world - 1))
+        c10d.all_gather(list(heard), counts, group=self.group)
+        return heard
+
+    # --- the two ways ---
+
+    def _at_owners(self, places: Sequence[int], own: Sequence[Any], heard: Any) -> dict[int, Rows]:
+        """Of each table the sums of the rows that this process owns."""
+        tables = [self.tables[place] for place in places]
+        sent, received, views = [], [], []
+        for peer in range(self.world):
+            going = [heard[self.rank][place][peer] for place in places]
+            coming = [heard[peer][place][self.rank] for place in places]
+            sent.append(self._message(tables, going))
+            received.append(sent[peer] if peer == self.rank else self._message(tables, coming))
+            parts = self._views(tables, going, sent[peer])
+            for at, place in enumerate(places):
+                if going[at] > 0:
+                    ids, rows = own[place]
+                    chosen = (ids % self.world == peer).nonzero().flatten()
+                    self._write(place, False, ids[chosen], rows[chosen], parts[2 * at : 2 * at + 2])
+            views.append(self._views(tables, coming, received[peer]))
+        self._send(sent, received)
+        return {place: self._sum(views, at, tables[at]) for at, place in enumerate(places)}
+
+    def _gather(self, places: Sequence[int], own: Any, counts: Any, summed: bool) -> None:
+        """Let each table's gradient be the mean over the processes of the rows of all: counts[process][table]
+        of them. summed: they are the owners' sums."""
+        if not places:
+            return
+        tables = [self.tables[place] for place in places]
+        listed = [[max(0, each[place]) for place in places] for each in counts]
+        messages = [self._message(tables, each) for each in listed]
+        views = [self._views(tables, each, message) for each, message in zip(listed, messages, strict=True)]
+        for at, place in enumerate(places):
+            ids, rows = own[place]
+            self._write(place, summed, ids, rows, views[self.rank][2 * at : 2 * at + 2])
+        self._send([messages[self.rank]] * self.world, messages)
+        for at, table in enumerate(tables):
+            ids, rows = self._sum(views, at, table)
+            part = (ids, rows.mul_(1 / self.world), None, None)
+            table._grad = RowGradient([part], table.data.shape, merged=True)
+
+    def _sum(self, views: Any, at: int, table: Tensor) -> Rows:
+        """The rows of table number `at` in all messages, added up in the order of the processes."""
+        kind = table.data.dtype
+        parts: list[Part] = [(view[2 * at].long(), view[2 * at + 1].to(kind), None, None) for view in views]
+        return RowGradient(parts, table.data.shape).coalesced()
+
+    # --- messages ---
+
+    def _columns(self, tables: Sequence[Tensor], counts: Sequence[int]) -> tuple[list[Column], int]:
+        """What a message holds, ids and rows of each table, and its bytes. Columns begin at multiples of
+        8."""
+        columns: list[Column] = []
+        size = 0
+        for table, count in zip(tables, counts, strict=True):
+            data = table.data
+            narrow = torch.int32 if data.shape[0] <= 2**31 else torch.int64
+            rows = (self.half or data.dtype, [max(0, count), *data.shape[1:]])
+            for kind, shape in ((narrow, [max(0, count)]), rows):
+                columns.append((kind, shape, size))
+                size += -(-kind.itemsize * math.prod(shape) // 8) * 8
+        return columns, size
+
+    def _message(self, tables: Sequence[Tensor], counts: Sequence[int]) -> torch.Tensor:
+        return torch.empty(self._columns(tables, counts)[1], dtype=torch.uint8, device=tables[0].data.device)
+
+    def _views(self, tables: Sequence[Tensor], counts: Sequence[int], message: torch.Tensor) -> Any:
+        """The columns of a message, which share its memory."""
+        return [
+            message[start : start + kind.itemsize * math.prod(shape)].view(kind).view(shape)
+            for kind, shape, start in self._columns(tables, counts)[0]
+        ]
+
+    def _write(self, place: int, summed: bool, ids: Any, rows: Any, columns: Sequence[torch.Tensor]) -> None:
+        """Put ids and rows into a message; what rounding loses is kept for the next time. summed: they are
+        the owner's sums, which are rounded a second time."""
+        columns[0].copy_(ids)
+        if self.half is None:
+            columns[1].copy_(rows)
+            return
+        table = self.tables[place].data
+        if (place, summed) not in self.lost:
+            self.lost[place, summed] = filled_like(table)  # takes memory as rows are first written
+        lost = self.lost[place, summed]
+        whole = rows + lost.index_select(0, ids)
+        columns[1].copy_(whole)
+        lost.index_copy_(0, ids, whole.sub_(columns[1]))
+
+    def _send(self, sent: Sequence[torch.Tensor], received: Sequence[torch.Tensor]) -> None:
+        """Send sent[peer] to each peer, and fill received[peer]; messages without a byte are left out."""
+        operations = []
+        total = 0
+        for peer in range(self.world):
+            if peer == self.rank:
+                continue
+            total += sent[peer].nbytes
+            for call, message in ((c10d.isend, sent[peer]), (c10d.irecv, received[peer])):
+                if message.numel():
+                    operations.append(c10d.P2POp(call, message, group=self.group, group_peer=peer))
+        traffic.count("rows", sent[self.rank].nbytes, total)
+        for work in c10d.batch_isend_irecv(operations) if operations else ():
+            work.wait()
+
+
+def _merged(table: Tensor) -> Rows | None:
+    """(ids, rows) of the table's gradient, each row once; None for a dense gradient."""
+    gradient: Any = table._grad
+    if gradient is None:
+        return RowGradient.nothing(table.data).parts[0][:2]
+    rows = rows_of(gradient)
+    return None if rows is None else rows.sums()
+
+
+def ring_bytes(buffer: torch.Tensor, group: Any) -> int:
+    """What each process sends where a ring sums the buffer over all: 2 (n - 1) / n of it."""
+    world = c10d.get_world_size(group)
+    return 2 * buffer.nbytes * (world - 1) // world
+
+
+def _mean_of_dense(table: Tensor, group: Any) -> None:
+    gradient: Any = table._grad
+    if gradient is None:
+        dense = torch.zeros_like(table.data)
+    else:
+        rows = None if type(gradient) is Tensor else rows_of(gradient)
+        dense = gradient.data.clone() if rows is None else rows.dense()
+    traffic.count("all_reduce", dense.nbytes, ring_bytes(dense, group))
+    c10d.all_reduce(dense.mul_(1 / c10d.get_world_size(group)), group=group)
+    table._grad = Tensor(dense, stop_gradient=False)
