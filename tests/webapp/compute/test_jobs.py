@@ -55,6 +55,31 @@ def running(job: Job) -> Lease:
     return lease
 
 
+def test_a_job_of_two_workers_gets_two_places_and_goes_on_after_one_was_killed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAMPAN_CPU_SLOTS", "2")
+    told = (
+        "import os, sys, time\n"
+        "import sampan as paddle, sampan.distributed as dist\n"
+        "dist.init_parallel_env()\n"
+        "if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"
+        "    print('begun', os.getpid(), flush=True); time.sleep(600)\n"
+        "total = paddle.to_tensor(dist.get_rank() + 1.0)\n"
+        "dist.all_reduce(total)\n"
+        "print(sys.argv[1:], total.item())\n"
+    )
+    job = script(home, told, "--lr", "1", places=2, seconds=100)
+    lease = running(job)
+    assert lease.devices == ("cpu:0", "cpu:1")
+    os.kill(int(job.log().split()[1]), signal.SIGKILL)
+    ended = over(job)
+    assert (ended.state, ended.status) == ("done", 0), ended.log()
+    assert ended.log().endswith("['--lr', '1'] 3.0\n")
+    assert [path.name for path in ended.files()] == ["workerlog.0", "workerlog.1"]
+    assert here.store().leases() == []
+
+
 def test_a_job_runs_to_its_end(home: Path) -> None:
     told = (
         "import sys, os, sampan\n"

@@ -86,6 +86,13 @@ def _job_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time", type=duration, default=duration("4h"), metavar="4h", help="such as 30m (4h)"
     )
+    parser.add_argument(
+        "--workers",
+        type=_workers,
+        default=1,
+        metavar="2",
+        help="processes that train together, each on a place (1)",
+    )
     parser.add_argument("--queue", action="store_true", help="wait in the queue if no place is free")
     parser.add_argument("--follow", action="store_true", help="show its output until it ends")
 
@@ -104,6 +111,12 @@ def duration(text: str) -> float:
     if found is None or not float(found[1]):
         raise argparse.ArgumentTypeError(f"expected a time such as 30m or 2h, got {text!r}")
     return float(found[1]) * _SECONDS[found[2]]
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def _gpu(text: str) -> float:
@@ -204,6 +217,7 @@ def _run(arguments: argparse.Namespace) -> int:
             share=ours.gpu or 1.0,
             memory=ours.memory,
             seconds=ours.time,
+            places=ours.workers,
         )
         job = jobs.start(command[0], command[1:], ask=ask, queue=ours.queue)
     except FileNotFoundError:
@@ -231,7 +245,7 @@ def _jobs(arguments: argparse.Namespace) -> int:
     for job in found:
         progress = job.progress()
         part = "" if progress is None or progress.part is None else f"{progress.part:.0%}"
-        rows.append([job.id, _state(job), job.device, part, _clock(job.seconds), " ".join(job.command[:1])])
+        rows.append([job.id, _state(job), job.device, part, _clock(job.seconds), job.ask.title])
     _table(rows)
     return 0
 

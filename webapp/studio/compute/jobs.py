@@ -25,7 +25,7 @@ from typing import Any, Literal
 from studio.environment import clean_environment
 from studio.runtime import write_atomically
 
-from . import curves, here, machine
+from . import curves, here, machine, workers
 from .binding import full
 from .curves import Progress
 from .lease import Ask, Holder, Place
@@ -108,7 +108,8 @@ def start(
     cwd: str | os.PathLike[str] | None = None,
     queue: bool = True,
 ) -> Job:
-    """Start a job. Without `queue`, only if a place is free now.
+    """Start a job. Without `queue`, only if a place is free now. A request for several places starts the script in as many
+    workers, which are connected by `init_parallel_env()` in it.
 
     Raises FileNotFoundError if the script does not exist, and `lease.Refused` if there is no place: full (without
     `queue`), over quota, or more than this machine can give.
@@ -125,6 +126,8 @@ def start(
         raise full(answer)
     id = f"{time.strftime('%m%d-%H%M')}-{uuid.uuid4().hex[:6]}"
     job = Job(id, ask, [str(file), *arguments], str(folder), time.time(), ticket, folder=_folder(id))
+    if ask.places > 1:
+        job = replace(job, command=workers.command(job.command, ask.places, job.artefacts))
     if not isinstance(answer, Place):
         job = replace(job, lease=answer.id, device=answer.device)
     job.artefacts.mkdir(parents=True)
