@@ -100,7 +100,7 @@ def lint() -> Result:
 
 
 def types() -> Result:
-    return check("mypy", PY, "-m", "mypy")
+    return check("mypy", PY, "-m", "mypy", "--num-workers", str(WORKERS))
 
 
 def unit() -> Result:
@@ -131,7 +131,14 @@ def notebooks() -> Result:
         return Result(failed=1, broken=["notebooks: there is none"])
     # --nbval-current-env: the kernel is this environment's, whatever kernelspecs the machine has installed.
     return pytest(
-        "notebooks", *beside(), "--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *found
+        "notebooks",
+        *beside(),
+        "-p",
+        "nbval.plugin",
+        "--nbval",
+        "--nbval-current-env",
+        "--nbval-cell-timeout=300",
+        *found,
     )
 
 

@@ -53,6 +53,9 @@ def word2vec(path):
     return words, np.array(rows, np.float32).reshape(-1, int(dim))
 
 
+NAMES = ["array", "tensor", "torch", "plain", "bag", "tables", "dynamic", "hybrid"]
+
+
 def sources():
     weight = torch.randn(13, 5, generator=torch.Generator().manual_seed(0)).numpy()
     plain, bag, tables = (
@@ -63,7 +66,7 @@ def sources():
     for layer in (plain, bag, tables):
         layer.weight.set_value(weight)
     grown, (kept, values) = dynamic([7, -3, 10**15, 0]), hybrid()
-    return {
+    made = {
         "array": (weight, np.arange(13), weight),
         "tensor": (sampan.to_tensor(weight), np.arange(13), weight),
         "torch": (torch.from_numpy(weight), np.arange(13), weight),
@@ -73,9 +76,11 @@ def sources():
         "dynamic": (grown, np.array([7, -3, 10**15, 0]), grown.weight.numpy()),
         "hybrid": (kept, np.arange(40), values),
     }
+    assert list(made) == NAMES
+    return made
 
 
-@pytest.mark.parametrize("name", list(sources()))
+@pytest.mark.parametrize("name", NAMES)
 def test_other_programs_read_it(tmp_path, name):
     source, ids, rows = sources()[name]
     numbered = np.array_equal(ids, np.arange(len(ids)))

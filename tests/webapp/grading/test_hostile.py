@@ -13,7 +13,7 @@ from studio.grading.cells import look
 from studio.grading.cleaning import clean
 from tests.webapp.grading.book import HEAD, SOLUTION
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.servers
 
 RIGHT = HEAD + SOLUTION
 
