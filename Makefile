@@ -69,11 +69,11 @@ $(VENV)/bin/python:
 	@echo "creating $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-# The lock names everything, so two pips each take a part and resolve nothing; `torch`, the largest, is in the first part.
-# compileall fails for files that packages keep in the syntax of another Python, which nobody imports: pip ignores them too.
+# pip compiles in one process, compileall in two. It fails for files that packages keep in the syntax of another Python,
+# which nobody imports: pip ignores them too.
 $(INSTALLED): | $(VENV)/bin/python
 	@echo "installing the versions of requirements.lock into $(VENV) (a minute or two, once)"
-	@grep -v '^#' requirements.lock | sort -r | xargs -P 2 -n 27 $(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --no-deps --no-compile
+	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile -r requirements.lock
 	@$(PY) -m compileall -qq -j 2 -x /tests/ $(VENV)/lib || true
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@rm -f $(VENV)/.installed-* && touch $@
