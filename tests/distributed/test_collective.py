@@ -142,7 +142,9 @@ def test_spawn_runs_here():
 
 def test_the_imports_of_public_programs():
     program = (
+        "import sys, torch; before = set(sys.modules)\n"
         "import sampan; sampan.compat.install()\n"
+        "assert not [name for name in set(sys.modules) - before if 'distributed' in name]\n"
         "import paddle, paddle.distributed as dist, paddle.distributed.fleet as fleet\n"
         "import paddle.distributed.fleet.base.role_maker as role_maker, paddle.distributed.fleet.data_generator\n"
         "from paddle.distributed import ParallelEnv, fleet as same\n"
@@ -152,6 +154,7 @@ def test_the_imports_of_public_programs():
         "from paddle.distributed.fleet.utils.fs import LocalFS, HDFSClient\n"
         "from paddle.distributed.collective import _get_default_group\n"
         "assert fleet is same and dist is paddle.distributed is sampan.distributed\n"
+        "assert paddle.distributed.communication.stream.all_reduce and 'torch.distributed.elastic' not in sys.modules\n"
         "assert paddle.distributed.parallel.parallel_helper._is_parallel_ctx_initialized() is False\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

@@ -129,6 +129,28 @@ def test_reduce_and_reduce_scatter(workers, count):
         )
 
 
+def own_parts(dtype, op):
+    part = paddle.zeros([3], dtype=dtype)
+    parts = [values(dist.get_rank() + 5 * r, (3,), dtype) for r in range(dist.get_world_size())]
+    dist.reduce_scatter(part, parts, getattr(dist.ReduceOp, op))
+    return as_numpy(part)
+
+
+@pytest.mark.parametrize("op", [*REDUCED, "AVG"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int16", "bool"])
+def test_reduce_scatter_of_each_dtype(workers, dtype, op):
+    if (dtype, op) == ("bool", "AVG"):
+        assert all(isinstance(one, ValueError) for one in workers(2).outcomes(own_parts, dtype, op))
+        return
+    for rank, answer in enumerate(workers(2)(own_parts, dtype, op)):
+        own = [as_numpy(values(r + 5 * rank, (3,), dtype)) for r in range(2)]
+        if op == "AVG":
+            expected = (own[0] + own[1]) // 2 if dtype == "int16" else (own[0] + own[1]) / 2
+        else:
+            expected = REDUCED[op](*own)
+        np.testing.assert_array_equal(answer, expected)
+
+
 def strided():
     """Exchanges of transposed tensors, which share their memory with others."""
     base = values(dist.get_rank(), (3, 4), "float32")

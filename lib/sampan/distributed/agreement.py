@@ -32,6 +32,7 @@ from .group import Group
 CHECK = "SAMPAN_CHECK_COLLECTIVES"
 KNOWN_PAIRS = 100_000
 NOTED_AFTER, WARNED_AFTER = 1.0, 5.0  # seconds of waiting
+SHORTEST_PAUSE = 20e-6  # between two looks at torch's work
 _last_note = [0.0]
 
 
@@ -129,12 +130,12 @@ def until_done(work: Any, call: Call) -> None:
     """Wait for torch's Work of a call. Raises CommunicationError if it fails, or the others do something
     else."""
     start = time.monotonic()
-    pause, noted, warned = 0.0, 0.0, False
+    pause, noted, warned = SHORTEST_PAUSE, 0.0, False
     try:
         while not work.is_completed():
             time.sleep(pause)
             waited = time.monotonic() - start
-            pause = 0.0 if waited < 0.0005 else min(waited / 10, 0.01)
+            pause = max(SHORTEST_PAUSE, min(waited / 10, 0.01))
             if waited > NOTED_AFTER + noted:
                 noted = waited
                 _note(call)

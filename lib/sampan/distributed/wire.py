@@ -72,8 +72,7 @@ class Task:
 
 
 class Blocking:
-    """Torch's work of a message, or of a reduce_scatter: it says that it is completed only after its
-    `wait`."""
+    """Torch's work of a message: it says that it is completed only after its `wait`."""
 
     blocking = True
 
@@ -108,16 +107,36 @@ def _assign(buffer: torch.Tensor, value: torch.Tensor) -> None:
     buffer.copy_(value)
 
 
+def _check_defined(dtype: torch.dtype, op: int) -> None:
+    """ValueError where values of a dtype have no such combination."""
+    if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise ValueError(f"{NAMES[op]} of {dtype} is not defined; expected SUM or AVG")
+    if dtype is torch.bool and op == ReduceOp.AVG:
+        raise ValueError("AVG of bool is not defined; expected SUM, MAX, MIN or PROD")
+
+
+def _combined(values: torch.Tensor, op: int) -> torch.Tensor:
+    """The combination along the first axis, in the order of the members."""
+    if values.dtype is torch.bool:
+        return values.any(0) if op in (ReduceOp.SUM, ReduceOp.MAX) else values.all(0)
+    if op in (ReduceOp.MAX, ReduceOp.MIN):
+        return values.amax(0) if op == ReduceOp.MAX else values.amin(0)
+    if op == ReduceOp.PROD:
+        return values.prod(0, dtype=values.dtype)
+    total = values.sum(0, dtype=values.dtype)
+    if op == ReduceOp.AVG:
+        fractions = values.dtype.is_floating_point or values.dtype.is_complex
+        total = total.div(len(values)) if fractions else total.div(len(values), rounding_mode="trunc")
+    return total
+
+
 def _reducible(
     buffer: torch.Tensor, op: int, count: int
 ) -> tuple[torch.Tensor, Any, Callable[[], None] | None]:
     """What to reduce in place of a buffer, with which operation of torch, and what then puts it there."""
     dtype = buffer.dtype
-    if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
-        raise ValueError(f"{NAMES[op]} of {dtype} is not defined; expected SUM or AVG")
+    _check_defined(dtype, op)
     if dtype is torch.bool:
-        if op == ReduceOp.AVG:
-            raise ValueError("AVG of bool is not defined; expected SUM, MAX, MIN or PROD")
         torch_op = c10d.ReduceOp.MAX if op in (ReduceOp.SUM, ReduceOp.MAX) else c10d.ReduceOp.MIN
         used = buffer.to(torch.uint8).contiguous()
         return used, torch_op, lambda: _assign(buffer, used.to(torch.bool))
@@ -269,20 +288,33 @@ def scatter(
 def reduce_scatter(
     buffer: torch.Tensor, parts: Sequence[torch.Tensor], op: int, group: Group, sync: bool = True
 ) -> Task:
-    """This member's entry of the combined lists, into a buffer."""
+    """This member's entry of the combined lists, into a buffer.
+
+    On a CPU the parts are exchanged and combined here: gloo computes an all_reduce, which sends twice the
+    bytes.
+    """
+    _check_defined(buffer.dtype, op)
     call = enter("reduce_scatter", group, buffer, f"op {NAMES[op]}")
-    sent = [_reducible(part, op, group.nranks) for part in parts]
     total = sum(map(_size, parts))
     traffic.count("reduce_scatter", total, (group.nranks - 1) * total // group.nranks)
     if group.nranks == 1 or not buffer.numel():
         buffer.copy_(parts[group.rank])
         return Task(call, (), None, sync)
-    mine = torch.empty(buffer.shape, dtype=buffer.dtype, device=buffer.device)
-    used, torch_op, finish = _reducible(mine, op, group.nranks)
-    work = c10d.reduce_scatter(
-        used, [one for one, _, _ in sent], torch_op, group.process_group, async_op=True
-    )
-    return Task(call, [Blocking(work)], _all([finish, lambda: _assign(buffer, mine)]), sync)
+    if buffer.is_cuda and group.backend == "NCCL":
+        mine = torch.empty(buffer.shape, dtype=buffer.dtype, device=buffer.device)
+        used, torch_op, finish = _reducible(mine, op, group.nranks)
+        sent = [_reducible(part, op, group.nranks)[0] for part in parts]
+        work = c10d.reduce_scatter(used, sent, torch_op, group.process_group, async_op=True)
+        return Task(call, [work], _all([finish, lambda: _assign(buffer, mine)]), sync)
+    received = torch.empty((group.nranks, _size(buffer)), dtype=torch.uint8, device=buffer.device)
+    bytes_sent = torch.cat([_bytes_of(part) for part in parts])
+    work = c10d.all_to_all_single(received.view(-1), bytes_sent, group=group.process_group, async_op=True)
+
+    def combine() -> None:
+        values = received.view(-1).view(buffer.dtype).view(group.nranks, *buffer.shape)
+        buffer.copy_(_combined(values, op))
+
+    return Task(call, [work], combine, sync)
 
 
 def all_to_all(

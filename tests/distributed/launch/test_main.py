@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -60,6 +61,23 @@ def test_output_goes_to_logs_and_that_of_rank_0_is_shown(start, tmp_path):
     output, errors = launcher.communicate(timeout=60)
     assert (launcher.returncode, output, errors) == (0, "total 3.0 ['--lr', '1']\n", "")
     assert log(tmp_path, 1) == "total 3.0 ['--lr', '1']\n"
+
+
+def test_it_prints_what_it_prints_under_paddle(tmp_path):
+    """`collectives_program.txt` is the output of PaddlePaddle 3.3.1 on a CPU."""
+    program = Path(__file__).with_name("collectives_program.py")
+    command = [sys.executable, "-m", "sampan.distributed.launch", "--nproc_per_node=2", str(program)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert log(tmp_path, 0) + log(tmp_path, 1) == program.with_suffix(".txt").read_text()
+
+
+def test_a_module_and_its_exit_status(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "train.py").write_text("import sys; print(sys.argv[1:], flush=True); sys.exit(3)")
+    command = [sys.executable, "-m", "sampan.distributed.launch", "-m", "package.train", "--lr", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3 and done.stdout == "['--lr', '1']\n"
 
 
 def test_all_start_again_when_one_is_killed_and_exit_handlers_run(start, tmp_path):

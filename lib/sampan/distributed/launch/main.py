@@ -32,9 +32,9 @@ def launch(command: Sequence[str] | None = None) -> None:
     """Start the processes that the command line describes, and wait for them; `command` in place of
     sys.argv[1:].
 
-    Ends with exit status 0, or 1 after a process failed more often than --max_restart allows; the end of its
-    log is then shown. Rank 0's output is shown while it runs, as by PaddlePaddle's launcher; all logs are in
-    --log_dir.
+    Ends with exit status 0, or that of the process that failed more often than --max_restart allows; the end
+    of its log is then shown. Rank 0's output is shown while it runs, as by PaddlePaddle's launcher; all logs
+    are in --log_dir.
     """
     settings = read(command)
     if settings.servers:
@@ -87,8 +87,7 @@ def _run(settings: Settings) -> int:
             launch_agent(config, sys.executable, worker.command(settings.script, settings.arguments))
     except ChildFailedError as error:
         shown.end()
-        _tell(error, settings.logs, begins)
-        return 1
+        return _tell(error, settings.logs, begins)
     except SignalException as error:
         return 128 + int(error.sigval)
     finally:
@@ -125,12 +124,15 @@ def _meeting(settings: Settings) -> dict[str, Any]:
     return {"rdzv_backend": "c10d", **endpoint, "rdzv_configs": limit}
 
 
-def _tell(error: Any, logs: str, begins: dict[str, int]) -> None:
-    """Which processes failed, and the end of the first one's log. error: torch's ChildFailedError."""
+def _tell(error: Any, logs: str, begins: dict[str, int]) -> int:
+    """Which processes failed, and the end of the first one's log; returns its exit status. error: torch's
+    ChildFailedError."""
     failures = sorted(error.failures.items(), key=lambda entry: entry[1].timestamp)
     for rank, failure in failures:
         print(f"launch: rank {rank} (process {failure.pid}) {ended(failure.exitcode)}", file=sys.stderr)
-    show_end(logs, f"workerlog.{failures[0][1].local_rank}", begins)
+    first = failures[0][1]
+    show_end(logs, f"workerlog.{first.local_rank}", begins)
+    return int(first.exitcode if first.exitcode > 0 else 128 - first.exitcode)
 
 
 def ended(code: int) -> str:

@@ -91,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
         "gloo_port",
     ):
         made.add_argument(f"--{name}", help=IGNORED)
+    made.add_argument("-m", "--module", action="store_true", help="the program is the name of a module")
     made.add_argument("script", help="the program, a Python file or another executable")
     made.add_argument("arguments", nargs=argparse.REMAINDER, help="go to the program")
     return made
@@ -100,7 +101,8 @@ def read(command: Sequence[str] | None = None) -> Settings:
     """The settings of a command line. Ends the process with a message for a wrong one, as argparse does."""
     its_parser = parser()
     given = its_parser.parse_args(command)
-    if given.script.endswith(".py") and not os.path.isfile(given.script):
+    program = [*["-m"][: given.module], given.script, *given.arguments]
+    if program[0].endswith(".py") and not os.path.isfile(program[0]):
         its_parser.error(f"script: there is no {given.script!r} in {os.getcwd()}")
     devices = [one.strip() for one in given.devices.split(",") if one.strip()] if given.devices else []
     least, most = _machines(given.nnodes, its_parser)
@@ -125,8 +127,8 @@ def read(command: Sequence[str] | None = None) -> Settings:
         its_parser.error("--server_num, --trainer_num: expected at least 1 of each for parameter servers")
     restarts = given.max_restart if given.max_restart is not None else 3 * (least != most)
     return Settings(
-        given.script,
-        given.arguments,
+        program[0],
+        program[1:],
         processes=given.nproc_per_node or len(devices) or 1,
         least=least,
         most=most,

@@ -2,6 +2,7 @@
 variables."""
 
 import atexit
+import importlib.util
 import io
 import os
 import runpy
@@ -42,13 +43,25 @@ def begin(log: str, parent: int) -> None:
 
 
 def program(script: str, arguments: list[str]) -> None:
-    """Run the program as `__main__`. Ends with exit status 1 after an exception, which is in the log."""
+    """Run the program as `__main__`: a Python file, `-m` and the name of a module, or another executable.
+
+    `import paddle` is Sampan in it where PaddlePaddle is not installed. Ends with exit status 1 after an
+    exception, which is in the log.
+    """
     sys.argv = [script, *arguments]
-    if not script.endswith(".py"):
+    if script != "-m" and not script.endswith(".py"):
         os.execvp(script, sys.argv)
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    if importlib.util.find_spec("paddle") is None:
+        from ...names import compat
+
+        compat.install()
     try:
-        runpy.run_path(script, run_name="__main__")
+        if script == "-m":
+            sys.argv, sys.path[0] = arguments, os.getcwd()
+            runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = os.path.dirname(os.path.abspath(script))
+            runpy.run_path(script, run_name="__main__")
     except Exception as error:
         traceback.print_exc()  # torch would send it to the launcher
         if isinstance(error, CommunicationError):
