@@ -14,20 +14,20 @@ pytestmark = pytest.mark.servers
 
 @pytest.mark.parametrize(
     ("kind", "steps", "synchronised"),
-    [("mlp", 60, False), ("embedding", 60, False), ("lstm", 15, False), ("resnet", 8, True)],
+    [("mlp", 25, False), ("embedding", 25, False), ("lstm", 8, False), ("resnet", 4, True)],
 )
 def test_losses_are_those_of_one_process_and_of_torch(workers, kind, steps, synchronised):
     (first, second) = workers(2)(programs.losses, kind, steps, synchronised)
     assert first == second
     ours, whole, theirs = np.array(first).T
-    assert whole[-1] < 0.99 * whole[0]  # it learns
+    assert whole[-1] < 0.999 * whole[0]  # it learns
     np.testing.assert_allclose(ours, whole, rtol=1e-9)
     if not synchronised:
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
 def test_batch_statistics_of_each_process_are_as_with_torch(workers):
-    ours, _, theirs = np.array(workers(2)(programs.losses, "resnet", 6)[0]).T
+    ours, _, theirs = np.array(workers(2)(programs.losses, "resnet", 3)[0]).T
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 

@@ -128,6 +128,14 @@ class DataParallel(Layer):
         if self._reducer is not None:
             self._reducer.finish()
 
+    def compress_with(self, exchange: Callable[[Any, Any], Any]) -> None:
+        """Send buckets by one of `compression`: HalfPrecision, TopK or LowRank. With one process it has no
+        effect. Rows of tables follow HalfPrecision's dtype."""
+        if self._reducer is not None:
+            self._reducer.exchange = exchange
+            self._reducer.half = getattr(exchange, "dtype", None)
+            self._reducer.watch()
+
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """Within it gradients are added up in each process alone. The first backward of a forward outside

@@ -33,6 +33,7 @@ class Bucket:
         self.starts = [0]
         for parameter in self.parameters:
             self.starts.append(self.starts[-1] + parameter.data.numel())
+        self.kept: dict[str, Any] = {}  # what a compression keeps from step to step
         self.start()
 
     def start(self) -> None:

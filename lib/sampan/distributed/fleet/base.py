@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from ...engine.tensor import Tensor
 from ..collective import Group
-from ..parallel import ParallelEnv, get_rank, get_world_size, several
+from ..parallel import ParallelEnv, get_rank, get_world_size, init_parallel_env, several
+from .collective import CollectiveTraining
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
 role_maker = distributed_strategy = util_factory = sys.modules[__name__]
@@ -117,6 +118,7 @@ class Fleet:
         self._user_defined_strategy = DistributedStrategy()
         self._role_maker: Any = None
         self._is_collective = False
+        self._collective: CollectiveTraining | None = None
 
     def init(
         self,
@@ -125,15 +127,20 @@ class Fleet:
         strategy: Any = None,
         log_level: Any = "INFO",
     ) -> "Fleet":
-        """Make ready. RuntimeError where the environment says that there are several processes, or a
-        server."""
+        """Make ready; is_collective: connect the processes that the environment names. RuntimeError where
+        it names several without is_collective."""
         if strategy is not None and not isinstance(strategy, DistributedStrategy):
             raise TypeError(f"strategy: expected a DistributedStrategy, got {type(strategy).__name__}")
-        if (count := get_world_size()) > 1:
+        count = get_world_size()
+        if count > 1 and not is_collective:
             several(f"fleet.init: the environment's PADDLE_TRAINERS_NUM is {count}")
         self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective)
         self._is_collective = is_collective
         self._user_defined_strategy = strategy or DistributedStrategy()
+        self._collective = None
+        if count > 1:
+            init_parallel_env()
+            self._collective = CollectiveTraining(self._user_defined_strategy)
         return self
 
     # --- this process ---
@@ -182,12 +189,13 @@ class Fleet:
     # --- training ---
 
     def distributed_model(self, model: Any) -> Any:
-        """The model unchanged: one process exchanges no gradients."""
-        return model
+        """The model whose gradients are those of all processes; with one process unchanged."""
+        return model if self._collective is None else self._collective.network(model)
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
-        """The optimizer as it is."""
-        return optimizer
+        """The optimizer as it is, or what the strategy of `init` puts in its place; see
+        `CollectiveTraining`."""
+        return optimizer if self._collective is None else self._collective.optimizer(optimizer)
 
     def distributed_scaler(self, scaler: Any) -> Any:
         """The scaler as it is."""

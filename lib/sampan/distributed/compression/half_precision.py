@@ -1,0 +1,59 @@
+"""Gradients in 16 bits. What rounding loses is added to the next step's gradient (error feedback)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as c10d
+
+from ...engine.errors import InvalidArgument
+from .. import traffic
+from ..reducer import Bucket
+from ..row_exchange import ring_bytes
+
+
+class Then:
+    """An exchange, and what is done with its result in `wait`."""
+
+    def __init__(self, work: Any, function: Callable[[], None]) -> None:
+        self.work, self.function = work, function
+
+    def wait(self) -> None:
+        self.work.wait()
+        self.function()
+
+
+def started_sum(buffer: torch.Tensor, group: Any) -> Any:
+    """Start the sum of a buffer over all processes."""
+    traffic.count("all_reduce", buffer.nbytes, ring_bytes(buffer, group))
+    return c10d.all_reduce(buffer, group=group, async_op=True)
+
+
+class HalfPrecision:
+    """Error feedback after Seide et al. (2014) and Karimireddy et al. (2019).
+
+    dtype: "bfloat16", with the range of float32, or "float16", with 3 more bits of precision. Buckets of 16
+    bits are sent as they are. feedback: whether what rounding loses is kept; the sums of the backend, which
+    are rounded too, are not corrected.
+    """
+
+    def __init__(self, dtype: str = "bfloat16", feedback: bool = True) -> None:
+        if dtype not in ("bfloat16", "float16"):
+            raise InvalidArgument(f"HalfPrecision: dtype: expected 'bfloat16' or 'float16', got {dtype!r}")
+        self.dtype: torch.dtype = getattr(torch, dtype)
+        self.feedback = feedback
+
+    def __call__(self, bucket: Bucket, group: Any) -> Any:
+        """Start the exchange of a bucket."""
+        buffer = bucket.buffer
+        if buffer.itemsize <= 2:
+            return started_sum(buffer, group)
+        lost = bucket.kept.get("lost")
+        if lost is not None:
+            bucket.gradients.add_(lost)
+        sent = buffer.to(self.dtype)
+        if self.feedback:
+            bucket.kept["lost"] = bucket.gradients - sent[: bucket.starts[-1]]
+        return Then(started_sum(sent, group), lambda: buffer.copy_(sent))
