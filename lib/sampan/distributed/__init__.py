@@ -1,6 +1,9 @@
 """paddle.distributed: training in several processes, over torch.distributed; with one process, rank 0 of
 1."""
 
+import importlib
+from typing import Any
+
 from . import collective as collective
 from . import communication as communication
 from . import environment as environment
@@ -22,3 +25,60 @@ from .point_to_point import *
 from .spawn import spawn as spawn
 
 parallel_helper = parallel.parallel_helper
+
+# Found at first use: a program without distributed tensors imports nothing of them.
+_AUTO_PARALLEL = frozenset(
+    (
+        "DistAttr",
+        "LocalLayer",
+        "ShardDataloader",
+        "ShardingStage1",
+        "ShardingStage2",
+        "ShardingStage3",
+        "local_map",
+        "shard_dataloader",
+        "shard_layer",
+        "shard_optimizer",
+        "shard_scaler",
+        "Partial",
+        "Placement",
+        "ProcessMesh",
+        "ReduceType",
+        "Replicate",
+        "Shard",
+        "dtensor_from_fn",
+        "dtensor_from_local",
+        "dtensor_to_local",
+        "get_mesh",
+        "reshard",
+        "set_mesh",
+        "shard_tensor",
+        "unshard_dtensor",
+        "load_merged_state_dict",
+        "load_state_dict",
+        "save_state_dict",
+        "DistModel",
+        "Strategy",
+        "to_static",
+        "ColWiseParallel",
+        "PrepareLayerInput",
+        "PrepareLayerOutput",
+        "RowWiseParallel",
+        "SequenceParallelBegin",
+        "SequenceParallelDisable",
+        "SequenceParallelEnable",
+        "SequenceParallelEnd",
+        "SplitPoint",
+        "parallelize",
+    )
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Distributed tensors are imported at their first use, which takes a second."""
+    if name == "auto_parallel":
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _AUTO_PARALLEL:
+        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.auto_parallel"), name)
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

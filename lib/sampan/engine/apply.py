@@ -45,9 +45,9 @@ _LISTS = frozenset(
 
 # What watches or changes the calls of a thread, by the thread's ident: see `observed_by`. A thread without an
 # observer has no entry, so that where nothing is observed a call costs one test. An observer has some of
-# these: cast(operator, args), the arguments to use instead: see amp; forward(operator, args, buffers,
-# settings) and backward(node, gradient, run), which run an operator's function and derivatives in our place:
-# see trace.
+# these: cast(operator, args), the arguments to use instead: see amp; call(operator, args, settings), what the
+# whole call returns, or None to go on: see distributed; forward(operator, args, buffers, settings) and
+# backward(node, gradient, run), which run an operator's function and derivatives in our place: see trace.
 observers: dict[int, list[Any]] = {}
 
 
@@ -77,12 +77,14 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
     The one way in for every operator. arrays: NumPy arrays are taken as Tensors, as beside Python's
     operators; Paddle's functions refuse them.
     """
+    if observers:
+        if cast := observer_of("cast"):
+            args = cast(operator, args)
+        if (call := observer_of("call")) and (result := call(operator, args, settings)) is not None:
+            return result
     buffers: list[Any] = list(args)
     wrapped, wanted = False, 0  # whether there is a Tensor; bits of the inputs that require a gradient
     try:
-        if observers and (cast := observer_of("cast")):
-            args = cast(operator, args)
-            buffers = list(args)
         edges: list[Any] = [None] * len(args)
         for place, value in enumerate(args):
             if isinstance(value, Tensor):

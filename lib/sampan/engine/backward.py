@@ -23,7 +23,7 @@ class set_grad_enabled(torch.set_grad_enabled):
     """Context manager, decorator or plain call: record on the tape (True) or not (False)."""
 
     def __init__(self, mode: Any) -> None:
-        if mode is not None and not hasattr(mode, "__bool__"):
+        if not hasattr(mode, "__bool__"):
             raise InvalidType(f"set_grad_enabled: mode: expected True or False, got {mode!r}")
         super().__init__(bool(mode))
 
@@ -131,7 +131,7 @@ def _vanishes(roots: Sequence[Any], key: Any) -> bool:
         if node is key:
             return True
         for edge in [*node.edges, *node.factors] if type(node) is Node else ():
-            if edge is not None and edge not in seen:
+            if edge not in seen:
                 seen.add(edge)
                 found.append(edge)
     return False
@@ -285,7 +285,7 @@ def _handing_over(
     for node in order:
         yield node
         for edge in node.edges:
-            if edge is None or edge not in left:
+            if edge not in left:
                 continue
             left[edge] -= 1
             if left[edge] == 0 and edge in collected:
@@ -303,7 +303,7 @@ def _leading_to(order: Sequence[Node], wanted: set[Any]) -> set[Any]:
     """Nodes of `order` from which a wanted one can be reached."""
     needed: set[Any] = set()
     for node in reversed(order):
-        if any(edge is not None and (edge in wanted or edge in needed) for edge in node.edges):
+        if any(edge in wanted or edge in needed for edge in node.edges):
             needed.add(node)
     return needed
 
@@ -504,7 +504,7 @@ def grad(
         if not isinstance(gradient, Tensor):
             gradient = _shown(gradient, owners)
         elif gradient.data.data_ptr() in owners:
-            with set_grad_enabled(True):
+            with enable_grad():
                 gradient = gradient.clone()
         if create_graph and gradient.node is None:  # a constant, which can be derived by, as in Paddle
             gradient = wrap(gradient.data)
