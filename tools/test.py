@@ -147,13 +147,13 @@ def course() -> Result:
 
 
 def browser() -> Result:
-    """Two files at a time. Those that wait for places to be given back follow, one after the other: beside another
-    browser they found places still taken, now and then."""
+    """Two files at a time. Those that wait for places to be given back follow: beside a browser that computes they found
+    places still taken, now and then. They wait more than they compute, and each has a Studio of its own."""
     reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
     result = pytest("browser", *beside(), "-m", "browser and not alone", *marked("browser"))
-    result.add(pytest("browser-alone", "-m", "browser and alone", *marked("browser")))
+    result.add(pytest("browser-alone", *beside(), "-m", "browser and alone", *marked("browser")))
     return result
 
 
