@@ -4,6 +4,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 PADDLE := .venv-paddle
+PIP := pip install --quiet --disable-pip-version-check --use-pep517 --no-compile
 
 # The first Python on this machine that really runs and is new enough (a version manager's shim may exist
 # and fail, so it is tried and not only looked up).
@@ -69,11 +70,13 @@ $(VENV)/bin/python:
 	@echo "creating $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-# pip compiles in one process, compileall in two. It fails for files that packages keep in the syntax of another Python,
-# which nobody imports: pip ignores them too.
+# Two pips each unpack a part of the lock, `torch`, the largest, first. A third adds what the lock does not name: the libraries of
+# a torch for GPUs. Compiling is left to compileall, in two processes. That fails for files that packages keep in the syntax of
+# another Python, which nobody imports: pip ignores them too.
 $(INSTALLED): | $(VENV)/bin/python
 	@echo "installing the versions of requirements.lock into $(VENV) (a minute or two, once)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile -r requirements.lock
+	@grep -v '^#' requirements.lock | sort -r | xargs -P 2 -n 27 $(PY) -m $(PIP) --no-deps
+	@$(PY) -m $(PIP) -r requirements.lock
 	@$(PY) -m compileall -qq -j 2 -x /tests/ $(VENV)/lib || true
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@rm -f $(VENV)/.installed-* && touch $@
