@@ -20,6 +20,8 @@ def test_roles_of_parameter_servers(tmp_path):
             print(*(os.environ[name] for name in names), flush=True)
             while os.environ["TRAINING_ROLE"] == "PSERVER":
                 time.sleep(1)
+            while not (os.path.exists("log/serverlog.0") and os.path.getsize("log/serverlog.0")):
+                time.sleep(0.1)  # the launcher ends the servers after the trainers
             """
         )
     )
