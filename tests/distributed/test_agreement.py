@@ -1,37 +1,43 @@
 """Processes that call different collectives, or of which one is missing: errors name ranks, tensors and lines."""
 
+import os
 import re
 import time
+import warnings
 from datetime import timedelta
 
 import pytest
 
 import sampan as paddle
 import sampan.distributed as dist
+from sampan.distributed import agreement
 from sampan.distributed.agreement import CommunicationError
 from tests.distributed.pool import Pool
 
 pytestmark = pytest.mark.servers
 
 
-def other_shape(rank):
-    dist.all_reduce(paddle.ones([2 + rank]))
+def other_shape(rank, group):
+    dist.all_reduce(paddle.ones([2 + rank]), group=group)
 
 
-def other_dtype(rank):
-    dist.all_reduce(paddle.ones([2], dtype="float64" if rank else "float32"))
+def other_dtype(rank, group):
+    dist.all_reduce(paddle.ones([2], dtype="float64" if rank else "float32"), group=group)
 
 
-def other_operation(rank):
-    dist.all_reduce(paddle.ones([2]), dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM)
+def other_operation(rank, group):
+    dist.all_reduce(paddle.ones([2]), dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM, group)
 
 
-def other_root(rank):
-    dist.broadcast(paddle.ones([2]), src=rank)
+def other_root(rank, group):
+    dist.broadcast(paddle.ones([2]), src=rank, group=group)
 
 
-def other_order(rank):
-    calls = [lambda: dist.all_reduce(paddle.ones([2])), lambda: dist.broadcast(paddle.ones([2]), 0)]
+def other_order(rank, group):
+    calls = [
+        lambda: dist.all_reduce(paddle.ones([2]), group=group),
+        lambda: dist.broadcast(paddle.ones([2]), 0, group),
+    ]
     for call in calls[:: 1 - 2 * rank]:
         call()
 
@@ -46,11 +52,12 @@ DIFFERENCES = {
 
 
 def timed(difference):
+    group = dist.new_group()
     start = time.monotonic()
     with pytest.raises(CommunicationError) as caught:
-        difference(dist.get_rank())
+        difference(dist.get_rank(), group)
     seconds = time.monotonic() - start
-    dist.all_gather([], paddle.ones([1]))  # the group still works
+    dist.all_gather([], paddle.ones([1]), group)  # the group still works, as nothing was started
     return str(caught.value), seconds
 
 
@@ -59,10 +66,10 @@ def test_both_ranks_name_both_calls(workers, difference):
     first, second = DIFFERENCES[difference]
     for text, seconds in workers(2)(timed, difference):
         assert re.search(
-            rf"rank 0: {re.escape(first)} \(call \d+ of _default_pg\) at .*test_agreement.py:\d+", text
+            rf"rank 0: {re.escape(first)} \(call \d+ of _default_pg\d+\) at .*test_agreement.py:\d+", text
         )
         assert re.search(
-            rf"rank 1: {re.escape(second)} \(call \d+ of _default_pg\) at .*test_agreement.py:\d+", text
+            rf"rank 1: {re.escape(second)} \(call \d+ of _default_pg\d+\) at .*test_agreement.py:\d+", text
         )
         assert seconds < 10
 
@@ -144,3 +151,53 @@ def test_a_rank_that_comes_too_late(workers):
     assert 1.5 < seconds < 4
     assert "all_reduce float32[2] op SUM" in first
     assert "rank 1 has noted no call" in first
+
+
+def waits_a_little():
+    """Rank 1 is late, once; the warning comes after 0.3 s in place of 5."""
+    group = dist.new_group()
+    dist.all_reduce(paddle.ones([2]), group=group)
+    if dist.get_rank() == 1:
+        agreement._note(group.recent[-1])  # as it does once a second
+        time.sleep(1)
+    before, agreement.WARNED_AFTER = agreement.WARNED_AFTER, 0.3
+    x = paddle.ones([3])
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            dist.all_reduce(x, group=group)
+    finally:
+        agreement.WARNED_AFTER = before
+    return [str(one.message) for one in seen], x.tolist()
+
+
+def test_who_is_waited_for(workers):
+    (texts, total), (no_texts, _) = workers(2)(waits_a_little)
+    assert (total, no_texts) == ([2, 2, 2], [])
+    (text,) = texts
+    assert re.search(
+        r"^all_reduce float32\[3\] op SUM \(call 2 .* at .*test_agreement.py:\d+ has waited 0 s; ", text
+    )
+    assert re.search(
+        r"rank 1 is missing: \d s ago it was in all_reduce float32\[2\] op SUM \(call 1 of", text
+    )
+
+
+def compared_always():
+    os.environ[agreement.CHECK] = "all"
+    group = dist.new_group()
+    for _ in range(3):
+        dist.all_reduce(paddle.ones([2]), group=group)
+    every = group.compared
+    os.environ[agreement.CHECK] = "new"
+    for _ in range(3):
+        dist.all_reduce(paddle.ones([2]), group=group)
+    new = group.compared - every
+    os.environ[agreement.CHECK] = "none"
+    dist.all_gather([], paddle.ones([2]), group=group)
+    del os.environ[agreement.CHECK]
+    return every, new, group.compared - every - new
+
+
+def test_what_is_compared(workers):
+    assert workers(2)(compared_always) == [(3, 1, 0)] * 2  # the pair of equal calls is new once

@@ -1,4 +1,8 @@
-"""Names of paddle.distributed that are imported at their first use."""
+"""The module's names: `launch` is a function, as in Paddle; what takes long is imported at its first use."""
+
+import importlib
+import subprocess
+import sys
 
 import pytest
 
@@ -13,3 +17,15 @@ def test_names_of_distributed_tensors_are_found_at_first_use():
     assert missing == []
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
         _ = dist.no_such_name
+
+
+@pytest.mark.servers
+def test_torchruns_agent_is_imported_when_the_launcher_runs():
+    program = (
+        "import sys, sampan.distributed as dist\n"
+        "assert not [name for name in sys.modules if name.startswith('torch.distributed.elastic')]\n"
+        "assert callable(dist.launch) and callable(dist.spawn)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert dist.launch is importlib.import_module("sampan.distributed.launch.main").launch

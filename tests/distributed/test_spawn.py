@@ -20,6 +20,8 @@ def total_of_ranks(factor):
     x = paddle.full([2], factor * (dist.get_rank() + 1.0))
     dist.all_reduce(x)
     names = ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_CURRENT_ENDPOINT", "PADDLE_DISTRI_BACKEND")
+    own = [list(batch) for batch in paddle.io.DistributedBatchSampler(list(range(6)), batch_size=2)]
+    assert own == ([[0, 1], [4]] if dist.get_rank() == 0 else [[2, 3], [5]])
     return x.tolist(), [os.environ[name] for name in names], os.environ["PADDLE_TRAINER_ENDPOINTS"].split(",")
 
 

@@ -228,3 +228,37 @@ def not_waited_for():
 
 def test_tasks(workers):
     assert workers(2)(not_waited_for) == [[1, 3, 5, 7, 9]] * 2
+
+
+def on_the_tape():
+    """As in PaddlePaddle 3.3.1: a leaf may be written, exchanges are not recorded and count as no version."""
+    leaf = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    dist.all_reduce(leaf)
+    other = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    square = other * other
+    dist.all_reduce(square)
+    square.sum().backward()
+    gathered = []
+    dist.all_gather(gathered, other)
+    facts = leaf.stop_gradient, leaf.inplace_version, gathered[0].stop_gradient, gathered[0].is_leaf
+    return leaf.tolist(), square.tolist(), other.grad.tolist(), facts
+
+
+def test_paddles_collectives_are_not_recorded(workers):
+    for leaf, square, gradient, facts in workers(2)(on_the_tape):
+        assert (leaf, square, gradient) == ([2, 4], [2, 8], [2, 4])
+        assert facts == (False, 0, True, True)
+
+
+def overwritten():
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    y = x.exp()  # its derivative reads y
+    dist.all_reduce(y)
+    with pytest.raises(RuntimeError) as caught:
+        y.sum().backward()
+    return str(caught.value)
+
+
+def test_a_value_that_backward_reads_is_not_silently_exchanged(workers):
+    for text in workers(2)(overwritten):
+        assert "exp" in text

@@ -112,15 +112,24 @@ def _compare(call: Call) -> None:
             f"different/{group.checks.group_name}/{group.compared}/{rank}" for rank in range(group.nranks)
         ]
         _write(keys[group.rank], str(call))
-        raise _different(call, [_read(key, seconds=3) or "no answer" for key in keys])
+        raise _different(call, call.number, [_read(key, seconds=3) or "no answer" for key in keys])
 
 
-def _different(call: Call, calls: Sequence[str]) -> CommunicationError:
-    call.group.seen.clear()  # from here on the members' pairs are the same again
-    call.group.previous = None
-    call.group.recent.clear()
+def _different(call: Call, number: int, calls: Sequence[str]) -> CommunicationError:
+    """The error for the members' calls with this number, which the others find in the store while they
+    wait."""
     lines = [f"\n  rank {rank}: {text}" for rank, text in zip(call.group.ranks, calls, strict=True)]
-    return CommunicationError(f"{call.name}: the processes call different collectives:{''.join(lines)}")
+    text = f"the processes call different collectives:{''.join(lines)}"
+    _write(f"broken/{call.group.checks.group_name}/{number}", text)
+    _forget(call.group)
+    return CommunicationError(f"{call.name}: {text}")
+
+
+def _forget(group: Group) -> None:
+    """Compare all calls again, so that the members' known pairs are the same."""
+    group.seen.clear()
+    group.previous = None
+    group.recent.clear()
 
 
 # --- waiting ---
@@ -164,13 +173,16 @@ def _refuse_difference(call: Call) -> None:
     """CommunicationError where another process's call with the same number as one of this process is
     another."""
     own = {recent.number: recent for recent in call.group.recent}
+    if text := _read(f"broken/{call.group.checks.group_name}/{call.number}"):
+        _forget(call.group)
+        raise CommunicationError(f"{call.name}: {text}")
     states = _states(call.group)
     for state in states:
         for number, signature, _ in state["recent"] if state else ():
             if number in own and signature != [own[number].name, own[number].signature]:
                 texts = [{n: t for n, _, t in other["recent"]} if other else {} for other in states]
                 texts[call.group.rank] = {number: str(own[number])}
-                raise _different(call, [each.get(number, "not known") for each in texts])
+                raise _different(call, number, [each.get(number, "not known") for each in texts])
 
 
 def _note(call: Call) -> None:

@@ -150,6 +150,8 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
             "Either not all of them were started, or another program uses that port"
         ) from error
     state["initialized"] = True
+    # io.DistributedBatchSampler reads torchrun's variables, also where only Paddle's are set.
+    os.environ.update(RANK=str(env.rank), WORLD_SIZE=str(env.world_size))
     return groups[0]
 
 
