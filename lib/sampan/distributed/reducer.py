@@ -19,6 +19,8 @@ from ..row_sparse import rows_of
 from . import traffic
 from .row_exchange import RowExchange, ring_bytes
 
+FEWEST = 6  # buckets, about, of a small network: with one or two there is nothing to send during backward
+
 
 class Bucket:
     """Gradients of one dtype and device that are sent as one message: [all elements, a flag for each one].
@@ -255,7 +257,9 @@ class Reducer:
         order = list(heard[0][0])
         order += [at for at in reversed(range(len(self.names))) if self.trainable[at] and at not in order]
         order = [place for place in order if place not in self.rows]
-        self.buckets = assigned(order, self.parameters, self.size, self.last)
+        whole = sum(self.parameters[place].data.nbytes for place in order)
+        size = min(self.size, max(self.last, whole / FEWEST))
+        self.buckets = assigned(order, self.parameters, size, self.last)
         self.where = {p: (bucket, at) for bucket in self.buckets for at, p in enumerate(bucket.places)}
 
     def exchange_rows(self) -> list[int]:

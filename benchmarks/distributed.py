@@ -1,0 +1,185 @@
+"""Several processes beside torch's DDP and its sparse all_reduce: Markdown tables.
+
+    python -m benchmarks.distributed [--rounds 15] [--steps 200] [--only MLP] [--network]
+
+Each row starts its processes, which run all programs in turn. As root they have network namespaces of their own, so that
+the counters of the interface hold their bytes alone. --network: two namespaces joined by a link of 1 Gbit/s and of
+200 Mbit/s (veth, tc tbf), for what overlap saves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SPACES = ("sampan0", "sampan1")
+KINDS = ("MLP of 8 x 1024", "ResNet-18", "LSTM", "Embedding")
+
+
+def work(rank: int, world: int, address: str, device: str, name: str, given: list[Any]) -> None:
+    """One process of a row; that of rank 0 prints the result."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", device)
+    import torch
+
+    torch.set_num_threads(1)
+    host, port = address.split(":")
+    store = torch.distributed.TCPStore(host, int(port), world, rank == 0)
+    torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=world)
+    from benchmarks import distributed_rows
+
+    found = getattr(distributed_rows, name)(*given)
+    if rank == 0:
+        print("\n" + json.dumps(found))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+@contextmanager
+def namespaces(rate: str) -> Iterator[None]:
+    """Two network namespaces joined by a link of this rate. Needs root."""
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True)
+
+    for space in SPACES:
+        ip("netns", "add", space)
+    try:
+        ip(
+            "link",
+            "add",
+            "dp0",
+            "netns",
+            SPACES[0],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "dp1",
+            "netns",
+            SPACES[1],
+        )
+        for number, space in enumerate(SPACES):
+            ip("-n", space, "link", "set", "lo", "up")
+            alone = [
+                "sysctl",
+                "-qw",
+                "net.ipv6.conf.all.disable_ipv6=1",
+            ]  # gloo would take a link-local address
+            subprocess.run(["ip", "netns", "exec", space, *alone], check=True)
+            ip("-n", space, "addr", "add", f"10.77.0.{number + 1}/24", "dev", f"dp{number}")
+            ip("-n", space, "link", "set", f"dp{number}", "up")
+            limit = ["tbf", "rate", rate, "burst", "256kb", "latency", "50ms"]
+            subprocess.run(
+                ["ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", f"dp{number}", "root", *limit],
+                check=True,
+            )
+        yield
+    finally:
+        for space in SPACES:
+            ip("netns", "delete", space)
+
+
+def row(name: str, given: list[Any], world: int = 2, linked: bool = False) -> dict[str, Any]:
+    """The result of rank 0."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = "10.77.0.1:29400" if linked else f"127.0.0.1:{free.getsockname()[1]}"
+    started = []
+    for rank in range(world):
+        own = [str(rank), str(world), address, f"dp{rank}" if linked else "lo", name, json.dumps(given)]
+        command = [sys.executable, "-m", "benchmarks.distributed", "--work", *own]
+        inside = ["ip", "netns", "exec", SPACES[rank], *command] if linked else command
+        started.append(subprocess.Popen(inside, cwd=ROOT, stdout=subprocess.PIPE, text=True))
+    answers = [process.communicate()[0] for process in started]
+    if any(process.returncode for process in started):
+        raise SystemExit(f"{name} {given}: a process failed")
+    found: dict[str, Any] = json.loads(answers[0].splitlines()[-1])
+    return found
+
+
+def steps(wanted: str, rounds: int, count: int) -> Iterator[str]:
+    yield "| step, 2 processes | ours / DDP (goal 1.05) | ms | bytes ours / DDP | counted / counter | losses apart, first and last |"
+    yield "|---|---|---|---|---|---|"
+    for kind in KINDS:
+        if wanted.lower() in kind.lower():
+            found = row("data_parallel", [kind, rounds, count])
+            ours, theirs = found["sampan bytes"], found["torch bytes"]
+            yield (
+                f"| {kind} | {found['sampan'] / found['torch']:.2f} | {found['sampan'] * 1e3:.1f} / {found['torch'] * 1e3:.1f} "
+                f"| {ours / theirs:.4f} ({ours / 1e6:.2f} MB) | {2 * found['counted'] / ours:.4f} "
+                f"| {found['apart at first']:.1e}, {found.get('apart', 0):.1e} |"
+            )
+
+
+def exchanges(rounds: int) -> Iterator[str]:
+    yield "| rows of 65,536 Zipf ids, 1M x 64 | time / torch sparse | bytes / torch sparse | of dense |"
+    yield "|---|---|---|---|"
+    for world in (2, 4):
+        for half in (False, True):
+            found = row("rows", [65_536, half, rounds], world)
+            dense = 2 * (world - 1) * 1_000_000 * 64 * 4
+            yield (
+                f"| {world} processes, {'bfloat16' if half else 'float32'} | {found['sampan'] / found['torch']:.2f} "
+                f"({found['sampan'] * 1e3:.0f} ms) | {found['sampan bytes'] / found['torch bytes']:.3f} "
+                f"({found['sampan bytes'] / 1e6:.2f} MB) | {found['sampan bytes'] / dense:.2%} |"
+            )
+
+
+def overlap(wanted: str, rounds: int) -> Iterator[str]:
+    yield "| step over a link | rate | ours / DDP | with / without overlap (goal 0.90) | ms |"
+    yield "|---|---|---|---|---|"
+    for rate in ("1gbit", "200mbit"):
+        with namespaces(rate):
+            for kind in KINDS[:2]:
+                if wanted.lower() in kind.lower():
+                    found = row("data_parallel", [kind, rounds, 2], linked=True)
+                    late = found["sampan, after backward"]
+                    yield (
+                        f"| {kind} | {rate} | {found['sampan'] / found['torch']:.2f} | {found['sampan'] / late:.2f} "
+                        f"| {found['sampan'] * 1e3:.0f}, DDP {found['torch'] * 1e3:.0f}, after backward {late * 1e3:.0f} |"
+                    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--network", action="store_true")
+    parser.add_argument("--work", nargs=6, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        rank, world, address, device, name, given = options.work
+        work(int(rank), int(world), address, device, name, json.loads(given))
+        return
+    if (
+        os.geteuid() == 0 and "SAMPAN_OWN_NETWORK" not in os.environ
+    ):  # so that the counters hold our bytes alone
+        os.environ["SAMPAN_OWN_NETWORK"] = "1"
+        again = [sys.executable, "-m", "benchmarks.distributed", *sys.argv[1:]]
+        os.execvp("unshare", ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", *again])
+    lines = (
+        overlap(options.only, options.rounds)
+        if options.network
+        else steps(options.only, options.rounds, options.steps)
+    )
+    for line in lines:
+        print(line, flush=True)
+    if not options.network and options.only.lower() in "rows":
+        for line in exchanges(options.rounds):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

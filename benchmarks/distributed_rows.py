@@ -1,0 +1,183 @@
+"""The programs of `distributed.py`: each runs in every one of several connected processes."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as c10d
+from torch.nn.parallel import DistributedDataParallel
+
+import sampan as paddle
+from benchmarks.rows.networks import fill, resnet18_torch
+from sampan.distributed import traffic
+from sampan.distributed.row_exchange import RowExchange
+from sampan.engine.tensor import Tensor
+from sampan.row_sparse import RowGradient
+
+VOCABULARY, WIDTH = 20_000, 64
+COUNTED = 5  # steps whose bytes are counted
+
+
+def sent_bytes() -> int:
+    """Bytes that left this network namespace: exact where nothing else runs in it."""
+    counters = Path("/proc/net/dev").read_text().splitlines()[2:]
+    return sum(int(line.split(":")[1].split()[8]) for line in counters)
+
+
+def interleaved(programs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Median seconds of each program, called in turn, from a barrier to the end of the slowest process."""
+    times: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, program in programs.items():
+            c10d.barrier()
+            began = time.perf_counter()
+            program()
+            c10d.barrier()
+            times[name].append(time.perf_counter() - began)
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+class Recurrent(paddle.nn.Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.out = paddle.nn.LSTM(64, 256), paddle.nn.Linear(256, 10)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.lstm(x)[0][:, -1])
+
+
+class TorchRecurrent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.out = torch.nn.LSTM(64, 256, batch_first=True), torch.nn.Linear(256, 10)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.lstm(x)[0][:, -1])
+
+
+def stack(fw: Any, count: int, width: int) -> list[Any]:
+    return [layer for _ in range(count) for layer in (fw.nn.Linear(width, width), fw.nn.ReLU())]
+
+
+def networks(kind: str) -> tuple[Any, Any, np.ndarray]:
+    """The same network for both, and inputs of this process."""
+    numbers = np.random.RandomState(c10d.get_rank())
+    if kind == "MLP of 8 x 1024":
+        pair = [fw.nn.Sequential(*stack(fw, 6, 1024), fw.nn.Linear(1024, 10)) for fw in (paddle, torch)]
+        x = numbers.randn(64, 1024).astype("float32")
+    elif kind == "ResNet-18":
+        pair = [paddle.vision.models.resnet18(num_classes=10), resnet18_torch(torch)]
+        x = numbers.randn(4, 3, 64, 64).astype("float32")
+    elif kind == "LSTM":
+        pair, x = [Recurrent(), TorchRecurrent()], numbers.randn(16, 20, 64).astype("float32")
+    else:
+        tables = (
+            paddle.nn.Embedding(VOCABULARY, WIDTH),
+            torch.nn.Embedding(VOCABULARY, WIDTH, sparse=True),
+        )
+        pair = [
+            fw.nn.Sequential(table, fw.nn.Flatten(), fw.nn.Linear(WIDTH * 20, 10))
+            for fw, table in zip((paddle, torch), tables, strict=True)
+        ]
+        x = np.minimum(numbers.zipf(1.2, (256, 20)), VOCABULARY) - 1
+    fill(paddle, pair[0], False)
+    fill(torch, pair[1], True)
+    if kind == "LSTM":
+        copied = dict(pair[1].lstm.named_parameters())
+        for name, parameter in pair[0].lstm.named_parameters():
+            if name in copied:
+                parameter.set_value(copied[name].detach().numpy())
+    return pair[0], pair[1], x
+
+
+def step_of(model: Any, optimizer: Any, x: Any, y: Any, loss_of: Any) -> Callable[[], float]:
+    def step() -> float:
+        loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        getattr(optimizer, "clear_grad", optimizer.zero_grad)()
+        return loss.item()
+
+    return step
+
+
+def data_parallel(kind: str, rounds: int, steps: int) -> dict[str, Any]:
+    """Seconds of a step with SGD, bytes that a step sends, and how far the losses are apart after `steps`."""
+    ours, theirs, x = networks(kind)
+    y = np.random.RandomState(9 + c10d.get_rank()).randint(0, 10, len(x))
+    parallel = paddle.DataParallel(ours)
+    ddp = DistributedDataParallel(theirs, forward_sync_buffers=False)
+    programs: dict[str, Callable[[], Any]] = {
+        "sampan": step_of(
+            parallel,
+            paddle.optimizer.SGD(0.01, parameters=ours.parameters()),
+            paddle.to_tensor(x),
+            paddle.to_tensor(y),
+            paddle.nn.functional.cross_entropy,
+        ),
+        "torch": step_of(
+            ddp,
+            torch.optim.SGD(theirs.parameters(), lr=0.01),
+            torch.from_numpy(x),
+            torch.from_numpy(y),
+            torch.nn.functional.cross_entropy,
+        ),
+    }
+    found: dict[str, Any] = {}
+    for step in range(steps):
+        losses = {name: program() for name, program in programs.items()}
+        if step in (0, steps - 1):
+            found["apart" if step else "apart at first"] = abs(losses["sampan"] / losses["torch"] - 1)
+    for name, program in programs.items():
+        c10d.barrier()
+        before, counted = sent_bytes(), sum(entry[-1] for entry in traffic.totals().values())
+        for _ in range(COUNTED):
+            program()
+        c10d.barrier()
+        found[f"{name} bytes"] = (sent_bytes() - before) / COUNTED
+        if name == "sampan":
+            found["counted"] = (sum(entry[-1] for entry in traffic.totals().values()) - counted) / COUNTED
+    found["parameters"] = sum(p.data.nbytes for p in ours.parameters() if not p.stop_gradient)
+    reducer: Any = parallel._reducer
+
+    def without_overlap() -> None:
+        kept, reducer.where = reducer.where, {}  # gradients that arrive are not put into buckets
+        programs["sampan"]()
+        reducer.where = kept
+
+    return {**found, **interleaved({**programs, "sampan, after backward": without_overlap}, rounds)}
+
+
+def rows(count: int, half: bool, rounds: int) -> dict[str, Any]:
+    """One Zipf batch of ids over a table of 1M x 64: seconds and bytes."""
+    table, width = 1_000_000, 64
+    numbers = np.random.RandomState(c10d.get_rank())
+    ids = torch.from_numpy(np.minimum(numbers.zipf(1.1, count), table) - 1)
+    values = torch.from_numpy(numbers.randn(count, width).astype("float32"))
+    weight = Tensor(torch.zeros(table, width), stop_gradient=False)
+    exchange = RowExchange([weight], None, torch.bfloat16 if half else None)
+
+    def sampan() -> None:
+        weight._grad = RowGradient([(ids, values, None, None)], (table, width))
+        exchange([False])
+
+    def torch_sparse() -> None:
+        gradient = torch.sparse_coo_tensor(ids[None], values, (table, width))
+        c10d.all_reduce(gradient.coalesce())
+
+    found: dict[str, Any] = {}
+    programs = {"sampan": sampan, "torch": torch_sparse}
+    for name, program in programs.items():
+        program()
+        c10d.barrier()
+        before = sent_bytes()
+        program()
+        found[f"{name} bytes"] = sent_bytes() - before
+    found["different"] = len(ids.unique())
+    return {**found, **interleaved(programs, rounds)}
