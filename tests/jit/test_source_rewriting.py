@@ -195,8 +195,8 @@ def test_lines_in_tracebacks_are_the_users() -> None:
 def test_why_a_loop_stays_is_known_by_its_line() -> None:
     rewritten(left_alone)
     first = left_alone.__code__.co_firstlineno
-    assert reasons[f"test_source_rewriting.py:{first + 3}"].endswith("it has `break` or `continue`")
-    assert "`else`" in reasons[f"test_source_rewriting.py:{first + 2}"]
+    assert "`found.append(i)` is there for its effect" in reasons[f"test_source_rewriting.py:{first + 3}"]
+    assert reasons[f"test_source_rewriting.py:{first + 14}"].endswith("it raises")
 
 
 def test_what_is_not_the_users_or_has_no_source_stays() -> None:

@@ -16,6 +16,7 @@ def to_static(
     input_spec: Sequence[Any] | None = None,
     build_strategy: Any = None,
     backend: str | None = None,
+    full_graph: bool = False,
     **kwargs: Any,
 ) -> Any:
     """A function or layer that runs as a Program: recorded at its first call, then without its Python.
@@ -27,20 +28,26 @@ def to_static(
     Effects on other Python objects, such as `print` and `list.append`, happen while it is recorded only.
 
     input_spec: InputSpecs for `jit.save`. Of a Layer, its forward is replaced and the layer returned. Also
-    a decorator, with or without arguments. build_strategy, backend and full_graph are accepted for Paddle's
-    programs and decide nothing.
+    a decorator, with or without arguments. build_strategy and backend are accepted for Paddle's programs and
+    decide nothing.
+
+    full_graph: the Program is complete when it is first called. Loops and branches over the value of a Tensor
+    become a part of it, as `jit.save` makes them (docs/jit.md); what cannot be one is refused, with its line
+    and what to write. Gradients go through them.
 
     >>> layer = paddle.jit.to_static(paddle.nn.Linear(2, 2))
     >>> layer(paddle.ones([1, 2])).shape
     paddle.Size([1, 2])
     """
-    if unknown := set(kwargs) - {"full_graph", "property", "for_test"}:
+    if unknown := set(kwargs) - {"property", "for_test"}:
         raise InvalidType(f"to_static: unknown settings {sorted(unknown)}")
 
     def made(given: Any) -> Any:
         if isinstance(given, Layer):
             if not isinstance(given.forward, StaticFunction):
-                object.__setattr__(given, "forward", StaticFunction(given.forward, input_spec, given))
+                object.__setattr__(
+                    given, "forward", StaticFunction(given.forward, input_spec, given, full_graph)
+                )
             return given
         if isinstance(given, StaticFunction):
             return given
@@ -50,7 +57,7 @@ def to_static(
             raise InvalidType(
                 f"to_static: function: expected a function or a Layer, got {type(given).__name__}"
             )
-        return StaticFunction(given, input_spec)
+        return StaticFunction(given, input_spec, full_graph=full_graph)
 
     return made if function is None else made(function)
 

@@ -9,17 +9,19 @@ results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 
 from ..engine.errors import InvalidArgument
+from ..engine.tape import next_sequence
 from ..engine.tensor import Tensor
 from ..trace import calling_line
 from .code import Branch, forward_source, read_by
+from .flow_gradients import Derivation, Rounds, derivation_of, put_on_tape
 from .program import Call, Program, Ref, leaves, mapped, refs
 from .record import Recorder, Refused
 
@@ -32,20 +34,26 @@ class Endless(RuntimeError):
 
 @dataclass
 class Part:
-    """A Program that reads x0, x1, ..., `inputs` of them, and gives a tuple of Refs."""
+    """A Program that reads x0, x1, ..., `inputs` of them, and gives a tuple of Refs. kept: what its
+    derivatives read (flow_gradients.py)."""
 
     program: Program
     inputs: int
+    kept: tuple[Ref, ...] = ()
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
-        branch = Branch(self.program.calls, outputs=tuple(self.program.result), number=0)
+        branch = Branch(self.program.calls, outputs=tuple(self.program.result), number=0, kept=self.kept)
         return forward_source(branch, self.inputs, 0, 0).compiled("part")
 
     def __call__(self, *given: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The buffers that it gives."""
-        found: tuple[torch.Tensor, ...] = self._function(*given)[1]
-        return found
+        return self.with_kept(*given)[0]
+
+    def with_kept(self, *given: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], Sequence[Any]]:
+        """The buffers that it gives, and what it keeps."""
+        _, found, kept = self._function(*given)
+        return found, kept
 
 
 Runner = Callable[..., Sequence[Any]]
@@ -53,14 +61,30 @@ Runner = Callable[..., Sequence[Any]]
 
 @dataclass
 class Flow:
-    """What decides by a value which Part runs next."""
+    """What decides by a value which Part runs next. derivation: where gradients are recorded; its pulls are
+    those of the last Parts."""
 
     parts: tuple[Part, ...]
+    derivation: Derivation | None = field(default=None, compare=False)
     name: ClassVar[str] = ""
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        """The results for buffers."""
-        return tuple(self.run(Part.__call__, *args))
+        """The results for buffers; with a derivation those and what they keep."""
+        if self.derivation is None:
+            return tuple(self.run(Part.__call__, *args))
+        kept: list[tuple[int, Sequence[Any]]] = []
+        derived = self.parts[-len(self.derivation.pulls) :]
+
+        def keeping(part: Part, *given: Any) -> Sequence[Any]:
+            number = next((i for i, each in enumerate(derived) if each is part), None)
+            if number is None:
+                return part(*given)
+            values, own = part.with_kept(*given)
+            kept.append((number, own))
+            return values
+
+        results = tuple(self.run(keeping, *args))
+        return results, Rounds(self.derivation, len(results), kept)
 
     def run(self, call: Runner, *args: Any) -> Sequence[Any]:
         """The results. call: runs a Part on given values."""
@@ -111,7 +135,22 @@ def flow_calls(program: Program) -> Iterator[Call]:
 # --- recording ---
 
 
-def record_loop(recorder: Recorder, test: Any, body: Any, variables: Sequence[Tensor]) -> Any:
+class Begun(NamedTuple):
+    """What is recorded already of a part, and the number of the tape since when. given: of a loop, what
+    stands for its variables in a round."""
+
+    steps: list[Any]
+    since: int
+    given: Sequence[tuple[Tensor, Ref]] = ()
+
+
+def record_loop(
+    recorder: Recorder,
+    test: Any,
+    body: Any,
+    variables: Sequence[Tensor],
+    begun: Begun | None = None,
+) -> Any:
     """Record a Loop whose variables begin as these Tensors. test, body: functions of Tensors; body gives
     the next ones, in a list. The results, with the values after one round. None, and nothing is recorded,
     where the test gives no Tensor.
@@ -119,62 +158,89 @@ def record_loop(recorder: Recorder, test: Any, body: Any, variables: Sequence[Te
     Raises Refused where a variable changes its shape or dtype, or Python reads a Tensor's value.
     """
     line = calling_line()
-    given = [recorder.fresh(variable) for variable in variables]
+    calls, since, given = begun or Begun([], 0, [recorder.fresh(variable) for variable in variables])
+    since = since or next_sequence()
     tensors = [tensor for tensor, _ in given]
     test_steps, truth = recorder.apart(test, tensors)
     if not isinstance(truth, Tensor):
         return None
     if truth.data.numel() != 1:
         raise Refused(f"{line}: while_loop: cond: expected one value, got shape {[*truth.shape]}")
-    body_steps, values = recorder.apart(body, tensors)
+    body_steps, values = recorder.apart(body, tensors, calls)
     if len(values) != len(variables):
         raise InvalidArgument(f"while_loop: body: expected {len(variables)} results, got {len(values)}")
     for place, (before, after) in enumerate(zip(variables, values, strict=True)):
         _check_same(before, after, f"{line}: while_loop: variable {place}", recorder.fixes_shapes)
-    bodies = [(test_steps, [recorder.ref_of(truth)]), (body_steps, [recorder.ref_of(v) for v in values])]
+    derived = derivation_of(recorder, [values], since, body_steps, tensors, variables)
+    kept = derived.pulls[0].kept if derived else ()
+    bodies = [
+        (test_steps, [recorder.ref_of(truth)], ()),
+        (body_steps, [recorder.ref_of(v) for v in values], kept),
+    ]
     first = tuple(recorder.ref_of(variable) for variable in variables)
     parts, others, writes = enclosed(bodies, [ref for _, ref in given])
     writes = [first[ref.index] if ref.kind == "x" else ref for ref in writes]
-    results = [recorder.fresh(value) for value in values]
+    results = [_result(recorder, value) for value in values]
     recorder.inside.update(ref for _, ref in given)
-    _append(recorder, Loop(parts), (first, others), [ref for _, ref in results], writes, line)
+    _append(recorder, Loop(parts, derived), (first, others), results, writes, line)
     return [tensor for tensor, _ in results]
 
 
-def record_choice(recorder: Recorder, truth: Tensor, ways: Sequence[Any]) -> Any:
+def record_choice(recorder: Recorder, truth: Tensor, ways: Sequence[Any], begun: Sequence[Begun] = ()) -> Any:
     """Record a Choose between two functions without arguments, which must give Tensors of the same shapes
-    and dtypes in the same structure. The result, with the values of the first.
+    and dtypes in the same structure. The result, with the values of
+    the first.
 
     Raises Refused where they do not, or Python reads a Tensor's value.
     """
     line = calling_line()
-    bodies, found = [], []
-    for way in ways:
-        steps, result = recorder.apart(way)
-        tensors = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
-        bodies.append((steps, [recorder.ref_of(t) for t in tensors]))
-        found.append((result, tensors))
-    (result, one), (other_result, two) = found
+    begun = begun or [Begun([], next_sequence()) for _ in ways]
+    runs = [recorder.apart(way, (), start.steps) for way, start in zip(ways, begun, strict=True)]
+    (result, one), (other_result, two) = (
+        (made, [leaf for leaf in leaves(made) if isinstance(leaf, Tensor)]) for _, made in runs
+    )
     if not _same_structure(result, other_result):
         counts = f"true_fn returns {len(one)} Tensors, false_fn {len(two)}"
         raise Refused(f"{line}: cond: both ways must return the same structure; {counts}")
     for place, (first, second) in enumerate(zip(one, two, strict=True)):
         _check_same(first, second, f"{line}: cond: result {place}", recorder.fixes_shapes)
+    calls = [step for steps, _ in runs for step in steps]
+    derived = derivation_of(recorder, [one, two], begun[0].since, calls)
+    kept = [pull.kept for pull in derived.pulls] if derived else [(), ()]
+    bodies = [
+        (steps, [recorder.ref_of(t) for t in tensors], own)
+        for (steps, _), tensors, own in zip(runs, (one, two), kept, strict=True)
+    ]
     where = recorder.ref_of(truth)
     parts, others, writes = enclosed(bodies)
-    made = [recorder.fresh(tensor) for tensor in one]
-    _append(recorder, Choose(parts), (where, others), [ref for _, ref in made], writes, line)
+    made = [_result(recorder, tensor) for tensor in one]
+    _append(recorder, Choose(parts, derived), (where, others), made, writes, line)
     order = iter(made)
     return mapped(result, lambda leaf: next(order)[0] if isinstance(leaf, Tensor) else leaf)
 
 
+def _result(recorder: Recorder, like: Tensor) -> tuple[Tensor, Ref]:
+    """A result of a loop or branch, not on the tape."""
+    made, ref = recorder.fresh(like)
+    made.node, made.stop_gradient = None, True
+    return made, ref
+
+
 def _append(
-    recorder: Recorder, flow: Flow, args: Any, results: list[Ref], writes: Sequence[Ref], line: str
+    recorder: Recorder,
+    flow: Flow,
+    args: Any,
+    results: Sequence[tuple[Tensor, Ref]],
+    writes: Sequence[Ref],
+    line: str,
 ) -> None:
     inner = [call for part in flow.parts for call in part.program.calls]
     recorder.inside.update(ref for call in inner for ref in refs([call.result, call.saved]))
     random = any(call.random for call in inner)
-    call = Call(flow, flow.name, args, {}, tuple(results), writes=tuple(writes), random=random, line=line)
+    made = tuple(ref for _, ref in results)
+    call = Call(flow, flow.name, args, {}, made, writes=tuple(writes), random=random, line=line)
+    if flow.derivation is not None:
+        put_on_tape(recorder, call, flow.derivation, [tensor for tensor, _ in results])
     recorder.program.steps.append(call)
 
 
@@ -203,31 +269,33 @@ def _same_structure(one: Any, other: Any) -> bool:
 
 
 def enclosed(
-    bodies: Sequence[tuple[Sequence[Any], Sequence[Ref]]], variables: Sequence[Ref] = ()
+    bodies: Sequence[tuple[Sequence[Any], Sequence[Ref], Sequence[Ref]]], variables: Sequence[Ref] = ()
 ) -> tuple[tuple[Part, ...], tuple[Ref, ...], list[Ref]]:
-    """Steps with their results as Parts, the other values that they read, and those that they write to.
+    """Steps with their results, and what they keep, as Parts; the other values that they read, and those
+    that they write to.
 
     variables: values that become their first inputs.
     """
     others: dict[Ref, None] = {}
     written: dict[Ref, None] = {}
     pruned = []
-    for steps, results in bodies:
+    for steps, results, kept in bodies:
         if any(not isinstance(step, Call) for step in steps):
             raise InvalidArgument("a loop or branch of a Program cannot have gradients in it")
-        calls = Branch(list(steps), outputs=tuple(results), number=0).pruned()[0].calls
-        made = {ref for call in calls for ref in refs(call.result)}
-        read = [*(ref for call in calls for ref in read_by(call)), *results]
+        calls = Branch(list(steps), outputs=tuple(results), number=0, kept=tuple(kept)).pruned()[0].calls
+        made = {ref for call in calls for ref in refs([call.result, call.saved])}
+        read = [*(ref for call in calls for ref in read_by(call)), *results, *kept]
         others.update(dict.fromkeys(ref for ref in read if ref not in made and ref not in variables))
         written.update(dict.fromkeys(ref for call in calls for ref in call.writes if ref not in made))
-        pruned.append((calls, results))
+        pruned.append((calls, results, kept))
     names = {ref: Ref("x", i) for i, ref in enumerate([*variables, *others])}
     parts = tuple(
         Part(
             Program([renamed(call, names) for call in calls], tuple(names.get(r, r) for r in results)),
             len(names),
+            tuple(names.get(r, r) for r in kept),
         )
-        for calls, results in pruned
+        for calls, results, kept in pruned
     )
     return parts, tuple(others), [names[ref] if ref in variables else ref for ref in written]
 

@@ -60,11 +60,19 @@ enabled = True  # see enable_to_static
 class StaticFunction:
     """What `to_static` makes of a function: called like it, with the same results.
 
-    The first call of a kind runs the function and records it; later ones run the Program.
+    The first call of a kind runs the function and records it; later ones run the Program. full_graph: loops
+    and branches over values of Tensors are part of the Program, see full_graph.py.
     """
 
-    def __init__(self, function: Callable[..., Any], input_spec: Any = None, owner: Any = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        input_spec: Any = None,
+        owner: Any = None,
+        full_graph: bool = False,
+    ) -> None:
         functools.update_wrapper(self, function)
+        self.full_graph = full_graph
         self._dygraph_function, self.input_spec, self._owner = function, input_spec, owner
         self._kinds: OrderedDict[Any, Kind] = OrderedDict()
         self._met: dict[int, None] = {}
@@ -82,13 +90,13 @@ class StaticFunction:
             return self
         if instance not in self._of_instances:
             bound = self._dygraph_function.__get__(instance, owner)
-            self._of_instances[instance] = StaticFunction(bound, self.input_spec, instance)
+            self._of_instances[instance] = StaticFunction(bound, self.input_spec, instance, self.full_graph)
         return self._of_instances[instance]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
         """Of a copied layer it is the copy's; nothing recorded goes along."""
         function, owner = (copy.deepcopy(part, memo) for part in (self._dygraph_function, self._owner))
-        return StaticFunction(function, self.input_spec, owner)
+        return StaticFunction(function, self.input_spec, owner, self.full_graph)
 
     # --- calling ---
 
@@ -193,7 +201,7 @@ class StaticFunction:
         """A call of a kind that has no Program: the function runs; from the second time on it is recorded."""
         with self._lock:
             stale = self._kinds.pop(name, None)
-            if self._kinds and stale is None and hash(name) not in self._met:
+            if self._kinds and stale is None and not self.full_graph and hash(name) not in self._met:
                 self._met[hash(name)] = None
                 while len(self._met) > 16 * KINDS:
                     del self._met[next(iter(self._met))]
@@ -205,6 +213,10 @@ class StaticFunction:
 
     def _record(self, name: Any, kind: Kind, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
         """Run the function and add what it did to the Programs of a kind."""
+        if self.full_graph:
+            from .full_graph import recorded_call  # which uses this file
+
+            return recorded_call(self, name, kind, args, kwargs, tensors)
         state = self._attributes()
         owners = {id(t.data): t for layer in self._layers() for t in (*layer.parameters(), *layer.buffers())}
         before = [(t.data, t.node, t.stop_gradient) for t in tensors]
@@ -262,7 +274,7 @@ class StaticFunction:
                 return f"{self._where()}: {error}"
         if not kind.add(recorder.program, structure, known, recorded, pull):
             return f"{self._where()}: two calls alike computed different things"
-        if len(kind.ends) > VARIANTS:
+        if len(kind.ends) > VARIANTS and not self.full_graph:
             guard = recorder.program.guards[-1]
             return f"{guard.line}: {guard.name}() of a Tensor has more than {VARIANTS} outcomes"
         return ""

@@ -24,11 +24,12 @@ from torch.overrides import TorchFunctionMode
 
 from ..engine.apply import observed_by
 from ..engine.errors import InvalidArgument
-from ..engine.operator import Operator
+from ..engine.operator import Operator, recorded_by_hand
+from ..engine.tape import Node
 from ..engine.tensor import Tensor
 from ..trace import calling_line
 from . import guards
-from .program import Call, Guard, Program, Ref, leaves, mapped, refs
+from .program import Call, Guard, Program, Ref, leaves, mapped
 
 _LIBRARY = f"{Path(__file__).parent.parent}{os.sep}"
 # Functions of torch whose answers depend on shape, dtype, place and layout alone.
@@ -51,6 +52,7 @@ _METADATA = frozenset(
     )
 )
 _recording: dict[int, Recorder] = {}
+_VARIABLE = recorded_by_hand("a variable of a loop")
 WAYS = 16  # through a function, by truth values, that a file may have
 reasons: dict[str, str] = {}  # why a loop or branch of the user's is not rewritten, by "file.py:12"
 _SMALL = 4096  # entries: buffers up to this are compared by content
@@ -177,11 +179,16 @@ class Recorder(TorchFunctionMode):
         value, saved = result if operator.saves else (result, None)
         call.result = self._results(value)
         if operator.saves:
-            call.saved = Ref("s", self._saved)
-            self._saved += 1
-            self.saved[id(saved)] = call.saved
-            self._alive.append(saved)
+            call.saved = self.saved_ref(saved)
         return result
+
+    def saved_ref(self, saved: Any) -> Ref:
+        """The Ref of what a call keeps for its derivatives."""
+        found = Ref("s", self._saved)
+        self._saved += 1
+        self.saved[id(saved)] = found
+        self._alive.append(saved)
+        return found
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run a function of torch and record it where it is called outside an operator. Called by torch."""
@@ -279,9 +286,11 @@ class Recorder(TorchFunctionMode):
 
     # --- loops and branches ---
 
-    def apart(self, function: Any, arguments: Sequence[Any] = ()) -> tuple[list[Any], Any]:
-        """What a function calls, in a list of its own, and what it returns."""
-        outer, self.program.steps = self.program.steps, []
+    def apart(
+        self, function: Any, arguments: Sequence[Any] = (), begun: list[Any] | None = None
+    ) -> tuple[list[Any], Any]:
+        """What a function calls, in a list of its own, and what it returns. begun: calls before those."""
+        outer, self.program.steps = self.program.steps, [] if begun is None else begun
         self.depth_of_parts += 1
         try:
             result = function(*arguments)
@@ -290,20 +299,15 @@ class Recorder(TorchFunctionMode):
             self.depth_of_parts -= 1
             self.program.steps = outer
 
-    def trial(self, function: Any) -> Any:
-        """What a function returns, without its calls. The Tensors of it are read nowhere."""
-        steps, result = self.apart(function)
-        made = (ref for call in steps if isinstance(call, Call) for ref in refs([call.result, call.saved]))
-        self.inside.update(made)
-        return result
-
     def fresh(self, like: Tensor) -> tuple[Tensor, Ref]:
-        """A new value that begins as a copy of a Tensor."""
+        """A new value that begins as a copy of a Tensor. With gradients it is a variable of the tape."""
         self._depth += 1  # nothing of this is recorded
         try:
-            made = Tensor(like.data.clone(), like.stop_gradient)
+            made = Tensor(like.data.clone())
         finally:
             self._depth -= 1
+        if torch.is_grad_enabled() and made.data.is_floating_point():
+            made.node, made.stop_gradient = Node(_VARIABLE, [], {}), False
         return made, self._result(made.data)
 
     def _results(self, value: Any) -> Any:

@@ -7,9 +7,9 @@
     (x,) = flow.repeat(_test, _body, flow.values(locals(), ("x",)), ("x",))
 
 and `flow` (python_flow.py) decides while the function is recorded: a Tensor is recorded as a Loop, any other
-value runs as Python's own loop. What is not a plain computation of local names stays as it is: a loop with
-`break` or `return`, with a call for its effect such as `list.append`, with an attribute that is assigned.
-`record.reasons` has why.
+value runs as Python's own loop. `break`, `continue` and `return` in a loop or branch have become flags before
+(leaving.py). What is not a plain computation of local names stays as it is: a loop with a call for its effect
+such as `list.append`, with an attribute that is assigned. `record.reasons` has why.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from . import python_flow
+from .leaving import FLOW as _FLOW
+from .leaving import flow as _flow
+from .leaving import stop_of, with_flags
 from .record import reasons
 
-_FLOW, _ITEM = "_sampan_flow", "_sampan_item"
+_ITEM = "_sampan_item"
 _FOREIGN = (
     str(Path(__file__).parents[1]),
     *(sysconfig.get_path(p) for p in ("stdlib", "platlib", "purelib")),
@@ -100,6 +103,8 @@ class _Rewriter(ast.NodeTransformer):
         inside = list(_within(node.body))
         if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in inside):
             return node
+        node.body = with_flags(node.body)
+        inside = list(_within(node.body))
         outer = self._fixed, self._local
         arguments = [n for n in ast.walk(node.args) if isinstance(n, ast.arg)]
         for argument in arguments:
@@ -138,15 +143,18 @@ class _Rewriter(ast.NodeTransformer):
         return _placed(made, node)
 
     def visit_For(self, node: ast.For) -> Any:
+        stop = stop_of(node)
+        leave = [node.body.pop()] if stop else []
         names = self._names(node)
         if names is None:
+            node.body += leave
             return self.generic_visit(node)
         body = self._new("body")
         taken = ast.Assign([node.target], _name(_ITEM))
         steps = [taken, *self._block(node.body), _returned(names)]
         made = [
             self._define(body, names, steps, [_ITEM]),
-            *self._assigned("each", [self._iterated(node.iter), _name(body)], names),
+            *self._assigned("each", [self._iterated(node.iter), _name(body)], names, ast.Constant(stop)),
         ]
         return _placed(made, node)
 
@@ -185,6 +193,9 @@ class _Rewriter(ast.NodeTransformer):
         return _placed(_flow("value", self._truth(node.test), *ways), node)
 
     def visit_Call(self, node: ast.Call) -> Any:
+        if _is_truth(node):
+            node.args = [self._truth(node.args[0])]
+            return node
         self.generic_visit(node)
         if isinstance(node.func, (ast.Name, ast.Attribute)) and not _is_name(node.func, _SPECIAL):
             self.changed = True
@@ -232,10 +243,12 @@ class _Rewriter(ast.NodeTransformer):
         """A function of the names; one that has no value is not bound in it."""
         return ast.FunctionDef(name, _parameters([*more, *names]), [*_unbound(names), *body], [])
 
-    def _assigned(self, kind: str, given: Sequence[ast.expr], names: Sequence[str]) -> list[ast.stmt]:
+    def _assigned(
+        self, kind: str, given: Sequence[ast.expr], names: Sequence[str], *more: ast.expr
+    ) -> list[ast.stmt]:
         """The call whose results the names take."""
         listed = ast.Tuple([ast.Constant(name) for name in names], ast.Load())
-        call = _flow(kind, *given, _values(names), listed)
+        call = _flow(kind, *given, _values(names), listed, *more)
         target = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
         return [ast.Assign([target], call) if names else ast.Expr(call), *_unbound(names)]
 
@@ -331,8 +344,10 @@ def _name(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
 
 
-def _flow(name: str, *given: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(_name(_FLOW), name, ast.Load()), list(given), [])
+def _is_truth(node: ast.Call) -> bool:
+    """Whether it is a test that has become a value (leaving.py)."""
+    function = node.func
+    return isinstance(function, ast.Attribute) and _is_name(function.value, {_FLOW})
 
 
 def _lambda(body: ast.expr) -> ast.Lambda:

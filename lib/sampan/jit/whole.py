@@ -212,15 +212,33 @@ def called(function: Callable[..., Any], takes: Any, tensors: Sequence[Tensor]) 
 
 def _called_rewritten(function: Callable[..., Any], takes: Any, tensors: Sequence[Tensor]) -> Any:
     """The same with Python's loops and branches as calls, which the recorder takes."""
+    with rewritten_flow(function) as made:
+        return called(made, takes, tensors)
+
+
+@contextmanager
+def rewritten_flow(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """The function with Python's loops and branches as calls; within the block also those of its layers."""
     plain = plain_function(function)
     layers = [part for top in StaticFunction(plain)._layers() for part in top.sublayers(include_self=True)]
     with rewritten_layers(layers):
         try:
-            return called(rewritten(plain), takes, tensors)
+            yield rewritten(plain)
         except UnboundLocalError as error:
             raise Refused(
                 f"{error}; a name that a loop or one way of a branch gives a value needs one before it"
             ) from error
+
+
+def refuse_numbers(program: Program) -> None:
+    """Refused for a Program of a function that reads a number, not a truth value, from a Tensor."""
+    guard = next((g for g in program.guards if not isinstance(g.outcome, bool)), None)
+    if guard is not None:
+        raise Refused(
+            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; "
+            f"{reasons[guard.line] + '; ' if guard.line in reasons else ''}keep it a Tensor, or write a loop "
+            "with paddle.static.nn.while_loop"
+        )
 
 
 def _run(
@@ -243,14 +261,7 @@ def _run(
         result = _called_rewritten(function, takes, tensors)
     if recorder.refused:
         raise Refused(f"{recorder.refused[0]}")
-    number = next((g for g in recorder.program.guards if not isinstance(g.outcome, bool)), None)
-    if number is not None:
-        guard = number
-        raise Refused(
-            f"{guard.line}: {guard.name.strip('_')}() of a Tensor decides what is computed; "
-            f"{reasons[guard.line] + '; ' if guard.line in reasons else ''}keep it a Tensor, or write a loop "
-            "with paddle.static.nn.while_loop"
-        )
+    refuse_numbers(recorder.program)
     if any(ref.kind == "x" for call in recorder.program.calls for ref in call.writes):
         raise Refused("it writes into an argument")
 
