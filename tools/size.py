@@ -27,7 +27,7 @@ MODULES = {
     ),
     # What only programs with rarely used names of Paddle need.
     "names": ("autograd.py", "tensor.py"),
-    "distributed": (),
+    "distributed": ("transport/*.py",),
     "jit": ("visual/programs.py",),
     "onnx": (),
     "inference": (),
@@ -57,7 +57,7 @@ FLOORS = [
     "dtype engine row_sparse",
     "ops",
     "nn optimizer amp io jit metric hapi callbacks regularizer interop serialization pickled trace random "
-    "autograd tensor creation linalg fft signal framework tensor_extras lazy",
+    "autograd tensor creation linalg fft signal framework tensor_extras lazy transport",
     "sparse graph speech embedding",
     "geometric audio models text vision datasets",
     "serving inference onnx slim quantization distributed session names",

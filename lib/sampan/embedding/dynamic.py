@@ -118,6 +118,7 @@ class DynamicEmbedding(GrowingLayer):
         self.lookups = self.refused = self.evicted = 0
         self.removed: list[np.ndarray] = []  # rows taken away since the last save
         self.saved: storage.Saved | None = None
+        self.notes: dict[str, Any] = {}  # of the program, for JSON: saved and loaded with the rows
         self._asked: list[weakref.ref[torch.Tensor]] = []  # look-ups whose gradient may be to come
         self._lock = threading.RLock()
 

@@ -45,7 +45,7 @@ class Backed:
         kind: str,
         draw: Callable[..., None],
     ) -> None:
-        self.rows, self.cache_rows, self.width, self._files, self._draw = rows, cache_rows, width, files, draw
+        self.rows, self.cache_rows, self.width, self.files, self._draw = rows, cache_rows, width, files, draw
         self._place_of = reserved((rows,), np.int32)
         self._row_at, self.dirty = np.full(cache_rows, -1, np.int64), np.zeros(cache_rows, bool)
         self._nodes = np.full((cache_rows, 4), -1, np.int32)
@@ -176,8 +176,8 @@ class Backed:
         rows, places = rows[chosen], places[chosen]
         if not len(rows):
             return
-        if self._files is not None:
-            self._files.note(rows, self._stored, self._stores)
+        if self.files is not None:
+            self.files.note(rows, self._stored, self._stores)
         for here, store in zip(self._caches, self._stores, strict=False):
             store.write(rows, here, places)
         self._stored[rows] = STATED if len(self._caches) > 1 else np.maximum(self._stored[rows], WEIGHTS)
@@ -199,8 +199,8 @@ class Backed:
                 self._stored.flush()
             for store in self._stores:
                 store.flush()
-            if self._files is not None:
-                self._files.commit(self.states, self.steps)
+            if self.files is not None:
+                self.files.commit(self.states, self.steps)
 
     # --- an optimizer's state ---
 
@@ -228,9 +228,9 @@ class Backed:
     def _first_state(self, names: list[str]) -> None:
         """Make room for a state, and read or begin it for the cached rows."""
         if not self.states:
-            if self._files is not None:
-                self._files.begin()
-                self._stores += [self._files.store(1 + number) for number in range(len(names))]
+            if self.files is not None:
+                self.files.begin()
+                self._stores += [self.files.store(1 + number) for number in range(len(names))]
             else:
                 self._stores += [Store(self.rows, self.width) for _ in names]
         self.states = names
@@ -260,10 +260,11 @@ class HybridEmbedding(GrowingLayer):
     The rest is in host memory, taken as it is first written, or under `path` in memory-mapped files, which
     another HybridEmbedding continues from. Rows are fetched with their optimizer's state. `prefetch(ids)`
     fetches the next batch on a thread of its own while this one is computed. store: the dtype of the stored
-    weights, float32, float16, bfloat16 or int8 with a scale for each row; in the cache, and in sums, they are
-    float32. Rules that leave rows without a gradient alone step it: SGD, Adagrad, Ftrl, Adam and AdamW with
-    lazy_mode; others raise TypeError, and so does one with another state than the rule before it.
-    initializer, seed: as of DynamicEmbedding.
+    weights, float32, float16, bfloat16 or int8 with a scale for each row; in the cache, and in sums, they
+    are float32. Rules that leave rows without a gradient alone step it: SGD, Adagrad, Ftrl, Adam and AdamW
+    with lazy_mode; others raise TypeError, and so does one with another state than the rule before it.
+    initializer, seed: as of DynamicEmbedding. drawn_as: the ids whose values rows begin with, int64 [n] to
+    [n], where the table has a part of another's rows under other numbers.
 
     path: a table that opens the files finds the rows, their state and the number of steps (for Adam's bias
     correction) as of the last `flush`, also after a kill at any moment: later changes are undone. For that, a
@@ -289,6 +290,7 @@ class HybridEmbedding(GrowingLayer):
         store: str = "float32",
         initializer: tuple[str, float] = ("normal", 0.01),
         seed: int = 0,
+        drawn_as: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         super().__init__()
         num_embeddings, embedding_dim = (
@@ -312,6 +314,7 @@ class HybridEmbedding(GrowingLayer):
             files = Files(Path(path), {**facts, "store": store})
 
         def draw(rows: np.ndarray, places: np.ndarray, out: np.ndarray) -> None:
+            rows = rows if drawn_as is None else drawn_as(rows)
             hash_loops.drawn(
                 rows.view(np.uint64), places, seed, initializer[0], initializer[1], out, alone=True
             )
@@ -378,6 +381,16 @@ class HybridEmbedding(GrowingLayer):
         if flat.size and not 0 <= flat.min() <= flat.max() < self.num_embeddings:
             check_ids(places, self.num_embeddings, "ids")
         return flat
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the program notes, for JSON: saved by `flush`, read when the files are opened."""
+        return {} if self._rows.files is None else self._rows.files.notes
+
+    @notes.setter
+    def notes(self, notes: dict[str, Any]) -> None:
+        if self._rows.files is not None:
+            self._rows.files.notes = notes
 
     def flush(self) -> None:
         """Write every row that changed into the store; in files it counts from then on. Raises OSError for a

@@ -83,6 +83,7 @@ def write(layer: DynamicEmbedding, folder: str | Path, whole: bool = False) -> P
             "lookups": layer.lookups,
             "steps": growth.steps,
             "files": files,
+            "notes": layer.notes,
         }
         with replacing(folder / MANIFEST) as file:
             file.write(json.dumps(facts).encode())
@@ -139,6 +140,7 @@ def read(layer: DynamicEmbedding, folder: str | Path) -> None:
     layer.growth.found = ({name: values[rows] for name, values in states.items()}, rows) if names else None
     layer.growth.steps = int(facts["steps"])
     layer.lookups = layer.growth.moment = layer.growth.stepped_at = int(facts["lookups"])
+    layer.notes = facts.get("notes", {})
     layer.saved = Saved(str(folder), facts["files"][-1], layer.lookups + 1)
 
 

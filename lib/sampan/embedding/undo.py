@@ -25,6 +25,7 @@ META, FORMAT = "table.json", 2
 WEIGHTS, STATED = 1, 2  # what the store has of a row: its weights, or also an optimizer's state
 AT_ONCE = 1 << 14  # rows that are copied
 LATER = ("flushes", "steps", "states")  # what changes in the description
+NOTES = "notes"  # of the program; older descriptions have none
 
 
 class Files:
@@ -40,6 +41,8 @@ class Files:
         self.folder, self.facts = folder, {"format": FORMAT, **facts}
         self.flushes = self.steps = 0
         self.states: list[str] = []  # the optimizer's names of them
+        self.notes: dict[str, Any] = {}  # of the program, for JSON: they count with the rows
+        self._committed_notes: dict[str, Any] = {}
         self._undo: IO[bytes] | None = None
         self._noted = reserved((facts["rows"],), np.uint8)  # rows that the undo file has
         self._held = contextlib.ExitStack()  # the lock and the undo file
@@ -102,17 +105,19 @@ class Files:
 
     def commit(self, states: list[str], steps: int) -> None:
         """What was written, and is on the disk by now, counts."""
-        if self._undo is None and (states, steps) == (self.states, self.steps):
+        same = (states, steps, self.notes) == (self.states, self.steps, self._committed_notes)
+        if self._undo is None and same:
             return
         self.begin()
         assert self._undo is not None
         with replacing(self.path(META)) as file:
-            later = {"flushes": self.flushes + 1, "steps": steps, "states": states}
+            later = {"flushes": self.flushes + 1, "steps": steps, "states": states, NOTES: self.notes}
             file.write(json.dumps({**self.facts, **later}).encode())
         self._undo.close()
         self._undo = None
         self._undo_path().unlink()
         self.flushes, self.steps, self.states = self.flushes + 1, steps, list(states)
+        self._committed_notes = dict(self.notes)
         self._noted = reserved((len(self._noted),), np.uint8)
         self._held.close()
 
@@ -128,6 +133,7 @@ class Files:
                 file.write(json.dumps({**self.facts, "flushes": 0, "steps": 0, "states": []}).encode())
         facts = self._read()
         self.flushes, self.steps, self.states = facts["flushes"], facts["steps"], facts["states"]
+        self.notes, self._committed_notes = facts.get(NOTES, {}), facts.get(NOTES, {})
         expected = {"stored.bin": self.facts["rows"]}
         for number in range(1 + len(self.states)):
             name, kind = (f"state{number - 1}", "float32") if number else ("weight", self.facts["store"])
@@ -192,7 +198,7 @@ class Files:
             raise ValueError(f"{path}: expected the description of a table, got something else") from error
         if not right:
             raise ValueError(f"{path}: expected the description of a table, got {facts}")
-        known = {key: value for key, value in facts.items() if key not in LATER}
+        known = {key: value for key, value in facts.items() if key not in (*LATER, NOTES)}
         if known != self.facts:
             raise ValueError(f"path: {self.folder} holds a table {known}, expected {self.facts}")
         return facts

@@ -37,7 +37,7 @@ def test_fleet_of_one():
     x.stop_gradient = False
     fleet.utils.recompute(layer, x, use_reentrant=False).sum().backward()
     assert layer.bias.grad.tolist() == [1, 1]
-    for refused in (fleet.init_server, fleet.run_server, fleet.load_model):
+    for refused in (fleet.init_server, fleet.run_server, fleet.save_inference_model):
         with pytest.raises(RuntimeError, match="several processes"):
             refused()
     with pytest.raises(AttributeError, match="no_such"):

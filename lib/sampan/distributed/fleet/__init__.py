@@ -1,7 +1,7 @@
 """paddle.distributed.fleet with one process: it is worker 0 of 1, and its models and optimizers stay as they
 are.
 
-Parameter servers raise RuntimeError: Sampan does not train in several processes yet.
+`distributed_embedding` makes tables in this process, or on parameter servers (`parameter_server`).
 """
 
 import sys

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ...engine.tensor import Tensor
 from ..collective import Group
 from ..parallel import ParallelEnv, get_rank, get_world_size, init_parallel_env, several
+from ..server_roles import Roles
 from .collective import CollectiveTraining
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
@@ -57,19 +58,33 @@ class Role:
 
 
 class PaddleCloudRoleMaker:
-    """Reads the role from the environment: a worker."""
+    """Reads the role from the environment: a worker, or a parameter server; see `Roles.of_environment`."""
 
     def __init__(self, is_collective: bool = False, **settings: Any) -> None:
         self._is_collective = is_collective
 
+    def roles(self) -> Roles:
+        """The role of this process where there are parameter servers."""
+        return Roles() if self._is_collective else Roles.of_environment()
+
 
 class UserDefinedRoleMaker(PaddleCloudRoleMaker):
-    """Takes the role that is given. RuntimeError for a server, or one of several workers."""
+    """Takes the role that is given: role, current_id, worker_num, server_endpoints. RuntimeError for one of
+    several workers without servers."""
 
     def __init__(self, is_collective: bool = False, init_gloo: bool = False, **settings: Any) -> None:
         super().__init__(is_collective)
-        if settings.get("role", Role.WORKER) != Role.WORKER or settings.get("worker_num", 1) > 1:
+        self._settings = settings
+        alone = not settings.get("server_endpoints")
+        if alone and (settings.get("role", Role.WORKER) != Role.WORKER or settings.get("worker_num", 1) > 1):
             several(f"UserDefinedRoleMaker: {settings}")
+
+    def roles(self) -> Roles:
+        """The role that was given."""
+        given = self._settings
+        endpoints, workers = tuple(given.get("server_endpoints", ())), given.get("worker_num", 1)
+        is_server = given.get("role", Role.WORKER) == Role.SERVER
+        return Roles(is_server, given.get("current_id", 0), workers, endpoints)
 
 
 class UtilBase:
@@ -119,6 +134,8 @@ class Fleet:
         self._role_maker: Any = None
         self._is_collective = False
         self._collective: CollectiveTraining | None = None
+        self._roles = Roles()
+        self._service: Any = None  # the tables
 
     def init(
         self,
@@ -131,14 +148,16 @@ class Fleet:
         it names several without is_collective."""
         if strategy is not None and not isinstance(strategy, DistributedStrategy):
             raise TypeError(f"strategy: expected a DistributedStrategy, got {type(strategy).__name__}")
-        count = get_world_size()
-        if count > 1 and not is_collective:
-            several(f"fleet.init: the environment's PADDLE_TRAINERS_NUM is {count}")
         self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective)
+        roles = self._role_maker.roles()
+        count = get_world_size()
+        if count > 1 and not is_collective and not roles.endpoints:
+            several(f"fleet.init: the environment's PADDLE_TRAINERS_NUM is {count}")
         self._is_collective = is_collective
         self._user_defined_strategy = strategy or DistributedStrategy()
         self._collective = None
-        if count > 1:
+        self._roles, self._service = roles, None
+        if count > 1 and not roles.endpoints:
             init_parallel_env()
             self._collective = CollectiveTraining(self._user_defined_strategy)
         return self
@@ -146,10 +165,10 @@ class Fleet:
     # --- this process ---
 
     def worker_index(self) -> int:
-        return get_rank()
+        return self._roles.number if self._roles.endpoints else get_rank()
 
     def worker_num(self) -> int:
-        return get_world_size()
+        return self._roles.workers if self._roles.endpoints else get_world_size()
 
     rank, nranks = worker_index, worker_num
 
@@ -163,12 +182,26 @@ class Fleet:
         return self.worker_index() == 0
 
     def is_worker(self) -> bool:
-        return True
+        return not self._roles.server
 
     def is_server(self) -> bool:
+        return self._roles.server
+
+    def is_coordinator(self) -> bool:
         return False
 
-    is_coordinator = is_server
+    def server_num(self) -> int:
+        """How many parameter servers there are."""
+        return len(self._roles.endpoints)
+
+    def server_index(self) -> int:
+        """The number of this server."""
+        return self._roles.number
+
+    def server_endpoints(self, to_string: bool = False) -> Any:
+        """The servers' addresses."""
+        endpoints = list(self._roles.endpoints)
+        return ",".join(endpoints) if to_string else endpoints
 
     def worker_endpoints(self, to_string: bool = False) -> Any:
         """The workers' addresses: Paddle's answer for one worker, as none listens."""
@@ -178,10 +211,12 @@ class Fleet:
         """Returns at once: there is no other process."""
 
     def init_worker(self, scopes: Any = None) -> None:
-        """Nothing to connect to."""
+        """Wait until all servers answer, where there are some."""
+        self._tables().init_worker()
 
     def stop_worker(self) -> None:
-        """Nothing to disconnect from."""
+        """This worker has ended; the servers end when all have."""
+        self._tables().stop_worker()
 
     def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:
         return HybridCommunicateGroup()
@@ -193,8 +228,11 @@ class Fleet:
         return model if self._collective is None else self._collective.network(model)
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
-        """The optimizer as it is, or what the strategy of `init` puts in its place; see
-        `CollectiveTraining`."""
+        """The optimizer as it is, or what the strategy of `init` puts in its place (`CollectiveTraining`);
+        where tables lie on shards, a `ServedOptimizer`, which steps them too."""
+        if self._service is not None:
+            chosen: Any = strategy or self._user_defined_strategy
+            return self._service.optimizer(optimizer, chosen.a_sync, chosen.a_sync_configs["k_steps"])
         return optimizer if self._collective is None else self._collective.optimizer(optimizer)
 
     def distributed_scaler(self, scaler: Any) -> Any:
@@ -206,14 +244,76 @@ class Fleet:
 
     # --- parameter servers ---
 
-    def init_server(self, *args: Any, **settings: Any) -> NoReturn:
-        """InvalidArgument: there are no parameter servers."""
-        several("fleet.init_server")
+    def use_shards(self, transport: Any, worker: int = 0, workers: int = 1) -> None:
+        """Let tables lie on these shards (`parameter_server.start_shards`), in place of servers by
+        address."""
+        configured = self._tables()
+        roles = Roles(False, worker, workers)
+        self._service = type(configured)(roles, configured.a_sync, configured.k_steps, transport)
 
-    run_server = save_persistables = save_inference_model = load_model = load_inference_model = shrink = (
-        init_server
-    )
-    init_coordinator = make_fl_strategy = save_cache_table = init_server
+    def distributed_embedding(
+        self,
+        size: Any,
+        param_attr: Any = None,
+        is_distributed: bool = True,
+        padding_idx: int | None = None,
+        entry: Any = None,
+        **settings: Any,
+    ) -> Any:
+        """A layer for ids of a large table: in this process, or on parameter servers where there are some.
+
+        size: [rows, width]; rows None or 0: any int64 id. Rows are made when their ids are first seen, so
+        memory is taken for these alone. param_attr: the table's name and initializer. entry: which ids get a
+        row, such as CountFilterEntry(10). settings: capacity, eviction, seed, cache_rows and store of
+        `parameter_server.TableSettings`; staleness: the bound of half-asynchronous training. With
+        `strategy.a_sync` a worker waits for no other; with k_steps above 0 in `a_sync_configs` tables are
+        exchanged every k_steps steps. is_distributed: False gives a table in this process.
+        """
+        service = self._tables()
+        if not is_distributed and service.remote:
+            service = type(service)(Roles())
+        return service.embedding(size, param_attr, padding_idx, entry, **settings)
+
+    def init_server(self, *args: Any, **settings: Any) -> None:
+        """Open the shard of this server; with a folder of `save_persistables`, from what is there."""
+        if not self.is_server():
+            several("fleet.init_server")
+        self._tables().init_server(str(args[0]) if args else str(settings.get("dirname", "")))
+
+    def run_server(self) -> None:
+        """Answer until all workers have stopped."""
+        if not self.is_server():
+            several("fleet.run_server")
+        self._tables().run_server()
+
+    def save_persistables(
+        self, executor: Any, dirname: str = "", main_program: Any = None, mode: int = 0
+    ) -> None:
+        """Copy all tables to a folder; of several machines, one that they share."""
+        self._tables().save(dirname or executor)
+
+    def load_model(self, path: str, mode: int = 0) -> None:
+        """The tables of `save_persistables`."""
+        self._tables().load(path)
+
+    def shrink(self, threshold: int | None = None) -> None:
+        """Remove rows that the last `threshold` look-ups did not name."""
+        self._tables().shrink(threshold)
+
+    def _tables(self) -> Any:
+        """The tables of this program; what serves them is imported when it is first needed."""
+        if self._service is None:
+            from ..parameter_server.service import Service
+
+            strategy: Any = self._user_defined_strategy
+            self._service = Service(self._roles, strategy.a_sync, strategy.a_sync_configs["k_steps"])
+        return self._service
+
+    def save_inference_model(self, *args: Any, **settings: Any) -> NoReturn:
+        """RuntimeError: not with parameter servers."""
+        several("fleet.save_inference_model")
+
+    load_inference_model = init_coordinator = make_fl_strategy = save_cache_table = save_inference_model
 
 
 class MultiSlotDataGenerator:

@@ -18,13 +18,10 @@ from typing import Any
 import numpy as np
 
 from ...serialization import replacing, sha256_of
+from ...transport.calls import ShardError as ShardError
 
 FORMAT = 1
 MANIFEST, ARRAYS = "manifest.json", "arrays.json"
-
-
-class ShardError(RuntimeError):
-    """A part of a sharded graph that is missing, damaged, of another graph, or does not answer."""
 
 
 def _check(content: Mapping[str, Any]) -> int:

@@ -14,13 +14,14 @@ import torch
 
 from ...engine.tensor import Tensor
 from ...kernels import graph as graph_kernels
+from ...transport import Actors, InProcess, Transport, Workers
 from ..adjacency import ids
 from ..columns import fitted
 from ..drawing import child, host, start, whole
 from ..graph import Graph, edge_ends
 from ..k_hop import Sample, tensor
 from .partition import Quality, owners, quality
-from .shard import EDGE, NODE, NUMBERS, SOURCES, STARTS
+from .shard import EDGE, NODE, NUMBERS, SOURCES, STARTS, Shard
 from .shard_files import (
     FORMAT,
     MANIFEST,
@@ -31,7 +32,6 @@ from .shard_files import (
     write_folder,
     write_json,
 )
-from .workers import InProcess, Workers
 
 Arrays = dict[str, np.ndarray]
 DIRECTORY = "directory"  # the folder with the shard and the row of each node
@@ -104,9 +104,15 @@ class ShardedGraph:
 
     @classmethod
     def open(
-        cls, folder: str | os.PathLike[str], workers: int = 0, timeout: float = 60.0, verify: bool = True
+        cls,
+        folder: str | os.PathLike[str],
+        workers: int | str = 0,
+        timeout: float = 60.0,
+        verify: bool = True,
     ) -> "ShardedGraph":
-        """The graph in a folder. workers: processes that hold the shards, at most one for each; 0: this one.
+        """The graph in a folder. workers: processes that hold the shards, at most one for each; 0: this
+        one; "actors": an actor of a Ray cluster for each shard, whose machines all see the folder (extra
+        `cluster`).
 
         timeout: seconds for which a worker may stay silent during a request; then all of them are ended.
         verify: read every file once and compare its SHA-256; without it only names and sizes are compared.
@@ -114,16 +120,21 @@ class ShardedGraph:
         later for a worker that ended; what was not saved is then lost.
         """
         what, root = "ShardedGraph.open", Path(folder)
-        workers = whole(workers, 0, f"{what}: expected a whole number of at least 0 for workers")
+        if workers != "actors":
+            workers = whole(workers, 0, f"{what}: expected a whole number of at least 0 for workers")
         if not timeout > 0:
             raise ValueError(f"{what}: expected seconds above 0 for timeout, got {timeout}")
         manifest = read_json(root / MANIFEST, what)
         parts = len(manifest["shards"])
-        if workers > parts:
+        if isinstance(workers, int) and workers > parts:
             raise ValueError(f"{what}: expected at most {parts} workers, one for each shard, got {workers}")
         facts = {"graph": manifest["graph"], "shard": DIRECTORY}
         places = read_folder(root, manifest[DIRECTORY], facts, verify, f"{what}: {DIRECTORY}")
-        home = Workers(parts, workers, timeout) if workers else InProcess(parts)
+        home: Transport
+        if workers == "actors":
+            home = Actors(Shard, parts, timeout=timeout)
+        else:
+            home = Workers(Shard, parts, int(workers), timeout) if workers else InProcess(Shard, parts)
         try:
             sizes = home.request([(shard, "open", (str(root), shard, verify)) for shard in range(parts)])
             total = np.sum(sizes, 0).tolist()

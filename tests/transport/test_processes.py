@@ -9,6 +9,7 @@ import pytest
 
 from sampan.graph import Graph, k_hop
 from sampan.graph.distributed import ShardedGraph, ShardError
+from sampan.transport.lines import limit
 from tests.graph.distributed.whole import EDGES, GRAPH, NODES, same
 
 
@@ -44,7 +45,7 @@ def test_workers_answer_as_one_process_and_a_killed_one_is_named(tmp_path: Path)
         processes[1].kill()
         for text in (
             "shard 1: its worker process .* ended with exit code -9",
-            "shard 1: .* open the graph again",
+            "shard 1: .* open it again",
         ):
             with pytest.raises(ShardError, match=text):
                 shards.k_hop(range(NODES), [3])
@@ -58,7 +59,7 @@ def test_a_worker_that_hangs_is_named_in_time(tmp_path: Path) -> None:
     with ShardedGraph.open(tmp_path / "g", workers=1, timeout=90) as shards:
         home = shards._home
         home.timeout = 1.0
-        home._limit(home.connections[0])
+        limit(home._lines.lines[0].connection, 1.0)
         os.kill(home.processes[0].pid, 19)  # SIGSTOP
         began = time.monotonic()
         with pytest.raises(ShardError, match=r"shard 0: .* did not answer within 1 s"):
