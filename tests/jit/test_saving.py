@@ -135,14 +135,26 @@ def doubled(x: Any) -> Any:
     return x
 
 
+def many_ways(x: Any) -> Any:
+    return x * sum(bool(x.max() > number) for number in range(5))
+
+
 def lacks_files(folder: Path) -> bool:
     return list(folder.iterdir()) == []
+
+
+def test_a_break_of_a_loop_over_values_is_in_the_file(tmp_path: Path) -> None:
+    save(doubled, tmp_path / "f", [InputSpec([None, 4])])
+    loaded = load(tmp_path / "f")
+    for value in (0.1, 0.7, 3.0, 6.0, -1.0 / 64):
+        x = paddle.full([2, 4], abs(value))
+        assert np.array_equal(loaded(x).numpy(), doubled(x).numpy())
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (doubled, r"test_saving\.py:\d+: more than 16 ways through the function, by bool\(\)"),
+        (many_ways, r"test_saving\.py:\d+: more than 16 ways through the function, by bool\(\)"),
         (lambda x: x * float(x.max()), r"item\(\) of a Tensor decides"),
         (lambda x: x * float(np.random.rand()), "random numbers outside"),
         (lambda x: x.reshape([2, 4]), "shape"),
