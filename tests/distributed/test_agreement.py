@@ -74,6 +74,24 @@ def test_both_ranks_name_both_calls(workers, difference):
         assert seconds < 10
 
 
+def new_to_one():
+    """Rank 0 makes a call that it knows, and so starts it; rank 1 makes a new one, and compares."""
+    rank, group = dist.get_rank(), dist.new_group(timeout=timedelta(seconds=8))
+    for _ in range(3):
+        dist.all_reduce(paddle.ones([2]), group=group)
+    start = time.monotonic()
+    with pytest.raises(CommunicationError) as caught:
+        dist.all_reduce(paddle.ones([2 + rank]), group=group)
+    return str(caught.value), time.monotonic() - start
+
+
+def test_a_call_that_is_new_to_one(workers):
+    for text, seconds in workers(2)(new_to_one):
+        assert "rank 0: all_reduce float32[2] op SUM (call 4 " in text
+        assert "rank 1: all_reduce float32[3] op SUM (call 4 " in text
+        assert seconds < 10
+
+
 def known_calls_in_another_order():
     """Both calls have followed one another before, in both orders, so that only waiting shows the difference."""
     rank, group = dist.get_rank(), dist.new_group(timeout=timedelta(seconds=8))
