@@ -2,7 +2,7 @@
 machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
-Used by notebooks 01 to 12.
+Used by notebooks 01 to 13.
 """
 
 from .cloud import cloud
@@ -16,6 +16,7 @@ from .race import loss_surface_race
 from .sound import heat, players, waves
 from .sparsity import costs, crossing, rulebook, spy
 from .tape import tape
+from .workers import ring
 
 __all__ = [
     "ablation_curve",
@@ -37,6 +38,7 @@ __all__ = [
     "popularity",
     "projected",
     "reads",
+    "ring",
     "roofline",
     "rulebook",
     "spy",
