@@ -471,4 +471,15 @@ CALLS = {
         *("sampan.jit.arena.offsets(sizes, born, last)", "paddle.jit.arena.planned(lives)[0]"),
         *("sampan.jit.arena.run_in_arena(calls, outputs, given)",),
     ),
+    "distributed.ring.all_reduce": (
+        *("sampan.distributed.ring.all_reduce(values, links)", "paddle.distributed.all_reduce(values)"),
+        *("torch.distributed.all_reduce(values)", "paddle.distributed.ring.all_gather(values, links)"),
+        *("torch.distributed.nn.functional.all_reduce(values)", "links._queues[0].get()"),
+        *("sampan.distributed.ring_average.RingAverage(parameters, links)()",),
+    ),
+    "distributed.feedback.with_feedback": (
+        *("sampan.distributed.feedback.with_feedback(gradient, residual, compress)",),
+        *("paddle.distributed.feedback.with_feedback(gradient, residual, compress)",),
+        *("sampan.distributed.ring_average.RingAverage(parameters, links)._compressed(gradient)",),
+    ),
 }

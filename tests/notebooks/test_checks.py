@@ -28,6 +28,7 @@ THROUGH_THE_LIBRARY = {
     *("frames_encoded", "pieces_convolved", "pieces_recognised", "partials_read", "recogniser_timed"),
     *("scales_converted", "weights_in_bits", "network_pruned", "student_taught"),
     *("program_called", "network_folded", "answers_in_arena"),
+    *("workers_trained", "workers_saving"),
 }
 
 

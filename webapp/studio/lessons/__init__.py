@@ -16,6 +16,7 @@ from . import (
     drivers_programs,
     drivers_small,
     drivers_sparse,
+    drivers_workers,
     embeddings,
     graphs,
     graphs_changing,
@@ -29,6 +30,7 @@ from . import (
     sparse,
     tensors,
     training,
+    workers,
 )
 
 MODULES = (
@@ -45,6 +47,7 @@ MODULES = (
     live,
     programs,
     small,
+    workers,
 )
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
 PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
@@ -61,5 +64,6 @@ __all__ = [
     "drivers_programs",
     "drivers_small",
     "drivers_sparse",
+    "drivers_workers",
     "hint",
 ]
