@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import tests.distributed.test_data_parallel
+import tests.distributed.test_sync_batch_norm
 import tests.embedding.test_bag
 import tests.embedding.test_dynamic
 import tests.embedding.test_word_char
@@ -68,6 +70,9 @@ TESTED: dict[str, Callable[..., None]] = {
     "int8_linear": tests.quantization.test_int8.test_linear,
     "int8_conv2d": tests.quantization.test_int8.test_convolution,
     "fake_quantize": tests.quantization.quanters.test_quanters.test_the_value_lies_on_the_grid_and_the_gradient_passes,
+    "over_processes": tests.distributed.test_sync_batch_norm.test_values_gradients_and_second_derivatives,
+    "normalize_over_processes": tests.distributed.test_sync_batch_norm.test_values_gradients_and_second_derivatives,
+    "output": tests.distributed.test_data_parallel.test_outputs_in_containers,
     "weight_quantize": tests.quantization.test_weight_only.test_a_weight_survives_to_half_a_step,
     "resampled": tests.speech.test_resample.test_values_are_the_definition,
     "resampled_back": tests.speech.test_resample.test_gradient_is_the_transpose,

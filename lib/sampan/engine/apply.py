@@ -77,14 +77,14 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
     The one way in for every operator. arrays: NumPy arrays are taken as Tensors, as beside Python's
     operators; Paddle's functions refuse them.
     """
-    if observers:
-        if cast := observer_of("cast"):
-            args = cast(operator, args)
-        if (call := observer_of("call")) and (result := call(operator, args, settings)) is not None:
-            return result
+    if observers and (call := observer_of("call")) and (result := call(operator, args, settings)) is not None:
+        return result
     buffers: list[Any] = list(args)
     wrapped, wanted = False, 0  # whether there is a Tensor; bits of the inputs that require a gradient
     try:
+        if observers and (cast := observer_of("cast")):
+            args = cast(operator, args)
+            buffers = list(args)
         edges: list[Any] = [None] * len(args)
         for place, value in enumerate(args):
             if isinstance(value, Tensor):

@@ -333,8 +333,6 @@ def _owned(gradient: torch.Tensor, owners: set[int]) -> torch.Tensor:
 
 
 def _call_hooks(hooks: Sequence[Callable[..., Any]], gradient: Any, recorded: bool, owners: set[int]) -> Any:
-    if not hooks:  # they were removed
-        return gradient
     shown = gradient if recorded else _shown(gradient, owners)
     for hook in list(hooks):  # a hook that removes itself must not hide the next
         result = hook(shown)

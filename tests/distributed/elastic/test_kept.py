@@ -33,11 +33,12 @@ def test_the_newest_that_can_be_read(tmp_path):
 def test_from_one_folder_to_another(tmp_path):
     first, second = Copies(tmp_path / "a"), Copies(tmp_path / "b")
     first.write(3, state(3))
-    second.take(first, 3)
+    second.take(first.path(3).open("rb"), 3)
     assert second.path(3).read_bytes() == first.path(3).read_bytes() and second.newest()[0] == 3
-    with pytest.raises(FileNotFoundError):
-        second.take(first, 4)
-    assert [path.name for path in second.folder.iterdir()] == ["step-3.safetensors"]
+    copy = first.path(3).open("rb")
+    first.remove()
+    second.take(copy, 4)  # it was opened before it was removed
+    assert copy.closed and second.steps() == [4, 3]
 
 
 def test_what_killed_processes_were_writing_is_removed_and_that_of_living_ones_stays(tmp_path):

@@ -23,6 +23,8 @@ def test_what_paddles_commands_say():
     assert (many.least, many.most, many.node, many.master, many.elastic) == (2, 2, 1, "10.0.0.1:6000", False)
     some = read(["--master=10.0.0.1:6000", "--nnodes=1:4", "p.py"])
     assert (some.least, some.most, some.elastic, some.restarts) == (1, 4, True, 3)
+    again = read(["--master=10.0.0.1:6000", "--nnodes=4:4", "--rank=2", "p.py"])
+    assert (again.least, again.most, again.elastic, again.node) == (4, 4, True, 2)
     assert read(["--max_restart", "5", "--log_overwrite", "True", "p.py"]).restarts == 5
     servers = read(["--run_mode=ps", "--servers=127.0.0.1:1,127.0.0.1:2", "--trainers=127.0.0.1:3", "p.py"])
     assert (servers.servers, servers.trainers) == (2, 1)

@@ -23,7 +23,7 @@ from sqlalchemy import create_engine, inspect
 from studio.backup import archive, states
 from studio.backup.archive import BackupError, back_up, check, restore
 from studio.cli import main
-from studio.compute import opening
+from studio.compute import opening, schema
 from studio.compute.sql import SqlStore
 from studio.gradebook import book
 from studio.gradebook.classroom import Classroom
@@ -329,7 +329,7 @@ def test_a_backup_of_the_previous_schema_opens_after_a_restore(tmp_path: Path) -
     assert migrated == ["grading/.studio/compute.sqlite3", "grading/classes/7b/gradebook.db"]
     new = tmp_path / "new" / "7b" / "grading"
     with closing(sqlite3.connect(new / ".studio" / "compute.sqlite3")) as connection:
-        assert connection.execute("select version_num from alembic_version").fetchone() == ("2",)
+        assert connection.execute("select version_num from alembic_version").fetchone() == (schema.REVISION,)
     with SqlStore(f"sqlite:///{new}/.studio/compute.sqlite3") as store:
         (use,) = store.uses(0)
         assert use.ask.owner == "ada"

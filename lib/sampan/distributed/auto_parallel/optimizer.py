@@ -21,7 +21,7 @@ from ...engine.tensor import Tensor
 from ...nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ...optimizer.optimizer import Group, Optimizer, Slot
 from .process_mesh import ProcessMesh, get_mesh
-from .transfer import REPLICATE, DTensor, Shard, assembled, placed, replicated
+from .transfer import REPLICATE, DTensor, Shard, assembled, at_first_use, placed, replicated
 
 WHOLE = frozenset(("Lamb", "LarsMomentum", "Lars", "LBFGS", "Muon"))  # their rules read norms or matrices
 
@@ -252,10 +252,17 @@ def _set_state_dict(self: Optimizer, state_dict: dict[str, Any]) -> None:
 
 _usual_step, _usual_state = Optimizer._step_group, Optimizer.state_dict
 _usual_set = Optimizer.set_state_dict
-setattr(Optimizer, "_step_group", _step_group)  # noqa: B010 - a method that is replaced, as in `tensor`
-setattr(Optimizer, "state_dict", _state_dict)  # noqa: B010
-for _name in ("set_state_dict", "load_state_dict", "set_dict"):
-    setattr(Optimizer, _name, _set_state_dict)
+
+
+def _install() -> None:
+    """Let optimizers step distributed parameters."""
+    methods = {"_step_group": _step_group, "state_dict": _state_dict}
+    methods |= dict.fromkeys(("set_state_dict", "load_state_dict", "set_dict"), _set_state_dict)
+    for name, method in methods.items():
+        setattr(Optimizer, name, method)
+
+
+at_first_use.append(_install)
 
 
 def shard_scaler(scaler: Any) -> Any:

@@ -1,7 +1,7 @@
 """What distributed tensors add to Tensor: placements, the local part, and values of the whole.
 
 What reads values (`numpy`, `item`, printing and the like) reads those of the whole tensor, so all processes
-of its mesh must call it together, as in Paddle. Imported by the first program that uses distributed tensors;
+of its mesh must call it together, as in Paddle. Added when a program makes its first distributed tensor;
 others keep the Tensor as it is.
 """
 
@@ -15,11 +15,11 @@ import torch
 
 from ...dtype import name_of
 from ...engine import printing, tape
-from ...engine.errors import InvalidArgument
+from ...engine.errors import InvalidArgument, with_name
 from ...engine.tensor import UNKNOWN_TO_NUMPY, Tensor
 from .placements import Placement, from_torch
 from .process_mesh import ProcessMesh, mesh_of
-from .transfer import DTensor, local_part, placed, replicated, whole
+from .transfer import DTensor, at_first_use, local_part, placed, replicated, whole
 
 # Methods that read the values.
 READING = (
@@ -35,7 +35,7 @@ def _of_whole(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **settings: Any) -> Any:
         return usual(whole(self), *args, **settings)
 
-    return method
+    return with_name(name, method)  # which errors begin with
 
 
 def _process_mesh(self: Tensor) -> ProcessMesh | None:
@@ -132,7 +132,7 @@ def _of_part(name: str) -> Callable[[DTensor], Any]:
 
 
 def install() -> None:
-    """Give Tensor these methods; once."""
+    """Give Tensor these methods."""
     _extend_buffers()
     for name in READING:
         setattr(Tensor, name, _of_whole(name))
@@ -149,4 +149,4 @@ def install() -> None:
         setattr(Tensor, name, method)
 
 
-install()
+at_first_use.append(install)

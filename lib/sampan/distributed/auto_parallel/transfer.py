@@ -10,7 +10,7 @@ whole gradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +22,10 @@ from ...engine.operator import recorded_by_hand
 from ...engine.tensor import Tensor
 
 REPLICATE = Replicate()
+
+# Called when the first distributed tensor of the program is made: see `tensor` and `optimizer`. Until then
+# every class of the library is as it is without them.
+at_first_use: list[Callable[[], None]] = []
 
 
 def is_distributed(value: Any) -> bool:
@@ -39,6 +43,8 @@ def _strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 def assembled(local: torch.Tensor, mesh: Any, placements: Sequence[Any], shape: Sequence[int]) -> DTensor:
     """The DTensor of global `shape` with this local part."""
+    while at_first_use:
+        at_first_use.pop()()
     return DTensor.from_local(
         local, mesh, placements, run_check=False, shape=torch.Size(shape), stride=_strides(shape)
     )
@@ -216,6 +222,7 @@ __all__ = [
     "Shard",
     "across",
     "assembled",
+    "at_first_use",
     "distributed",
     "dual",
     "from_local",

@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ...serialization import load, replacing, save_with_checksum
 
@@ -56,11 +56,12 @@ class Copies:
         save_with_checksum(state, self.path(step))
         self._forget()
 
-    def take(self, source: "Copies", step: int) -> None:
-        """Copy the file of another folder."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(source.path(step), "rb") as read, replacing(self.path(step)) as written:
-            shutil.copyfileobj(read, written, 1 << 20)
+    def take(self, copy: IO[bytes], step: int) -> None:
+        """Write the content of an open file as the copy of a step, and close it."""
+        with copy:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with replacing(self.path(step)) as written:
+                shutil.copyfileobj(copy, written, 1 << 20)
         self._forget()
 
     def _forget(self) -> None:

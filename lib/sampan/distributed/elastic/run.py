@@ -138,7 +138,8 @@ class Run:
         self.memory.write(step, state)
         if disk and self.disk is not None and self.rank == 0:
             target = self.disk
-            self.background.start(lambda: target.take(self.memory, step))
+            copy = open(self.memory.path(step), "rb")  # noqa: SIM115 - now: it may be forgotten before it is read
+            self.background.start(lambda: target.take(copy, step))
 
     # --- restoring ---
 

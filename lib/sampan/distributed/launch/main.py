@@ -119,8 +119,9 @@ def _meeting(settings: Settings) -> dict[str, Any]:
         return {"rdzv_backend": "static", **endpoint, "rdzv_configs": {"rank": settings.node, **limit}}
     if settings.node >= 0:
         limit["is_host"] = settings.node == 0
-    # A machine that went away is noticed after two missed signs of life.
-    limit |= {"keep_alive_interval": 1, "keep_alive_max_attempt": 2}
+    # A machine that went away is noticed after four seconds; torch gives a sign of life in every second
+    # period only.
+    limit |= {"keep_alive_interval": 1, "keep_alive_max_attempt": 4}
     return {"rdzv_backend": "c10d", **endpoint, "rdzv_configs": limit}
 
 

@@ -12,8 +12,8 @@ IGNORED = "taken from commands that are written for PaddlePaddle, and without ef
 
 @dataclass
 class Settings:
-    """What to start. least, most: machines. node: this machine's number among them, -1 where they find it
-    out.
+    """What to start. least, most: machines. elastic: whether they may come and go. node: this machine's
+    number among them, -1 where they find it out.
 
     master: host:port of the first machine, "" for one machine. devices: numbers of GPUs, one for each
     process. restarts: how often all processes are started again after one failed. servers, trainers:
@@ -25,6 +25,7 @@ class Settings:
     processes: int = 1
     least: int = 1
     most: int = 1
+    elastic: bool = False
     node: int = -1
     master: str = ""
     devices: list[str] = field(default_factory=list)
@@ -35,10 +36,6 @@ class Settings:
     servers: int = 0
     trainers: int = 0
     server_addresses: list[str] = field(default_factory=list)
-
-    @property
-    def elastic(self) -> bool:
-        return self.least != self.most
 
 
 def parser() -> argparse.ArgumentParser:
@@ -125,13 +122,15 @@ def read(command: Sequence[str] | None = None) -> Settings:
     trainers = len(given.trainers.split(",")) if given.trainers else given.trainer_num
     if (given.run_mode == "ps" or servers or trainers) and not (servers and trainers):
         its_parser.error("--server_num, --trainer_num: expected at least 1 of each for parameter servers")
-    restarts = given.max_restart if given.max_restart is not None else 3 * (least != most)
+    elastic = ":" in given.nnodes and not given.ips
+    restarts = given.max_restart if given.max_restart is not None else 3 * elastic
     return Settings(
         program[0],
         program[1:],
         processes=given.nproc_per_node or len(devices) or 1,
         least=least,
         most=most,
+        elastic=elastic,
         node=node,
         master=master,
         devices=devices,
