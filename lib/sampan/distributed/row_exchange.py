@@ -172,7 +172,8 @@ class RowExchange:
         lost = self.lost[place, summed]
         whole = rows + lost.index_select(0, ids)
         columns[1].copy_(whole)
-        lost.index_copy_(0, ids, whole.sub_(columns[1]))
+        left = whole.sub_(columns[1])  # without an overflow, which would be sent again
+        lost.index_copy_(0, ids, left.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0))
 
     def _send(self, sent: Sequence[torch.Tensor], received: Sequence[torch.Tensor]) -> None:
         """Send sent[peer] to each peer, and fill received[peer]; messages without a byte are left out."""

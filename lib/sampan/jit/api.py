@@ -77,11 +77,11 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
 
 
 def ignore_module(modules: list[Any]) -> None:
-    """Does nothing: no module's source is rewritten."""
+    """Does nothing: which functions are rewritten does not depend on it."""
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
-    """Does nothing: no source is rewritten. Why a function runs eagerly is logged as "sampan.jit"."""
+    """Does nothing. Why a function runs eagerly is logged as "sampan.jit"."""
 
 
 def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:

@@ -121,3 +121,17 @@ def learned(kind, steps):
         optimizer.clear_grad()
         losses.append(float(loss))
     return float(np.mean(losses[:5])), float(np.mean(losses[-5:]))
+
+
+def after_an_overflow(dtype):
+    """Whether the gradients are finite in a step with too large ones, and in the two steps after it."""
+    layer = network()
+    parallel = paddle.DataParallel(layer)
+    parallel.compress_with(compression.HalfPrecision(dtype))
+    finite = []
+    for factor in (1e8, 1.0, 1.0):
+        mine, _ = inputs(0)
+        (loss_of(parallel(mine)) * factor).backward()
+        finite.append(all(bool(p.grad.data.isfinite().all()) for p in layer.parameters()))
+        layer.clear_gradients()
+    return finite

@@ -22,3 +22,8 @@ def test_what_rounding_loses_is_sent_later(workers, dtype, error):
 def test_the_dtype_is_checked():
     with pytest.raises(ValueError, match="expected 'bfloat16' or 'float16', got 'int8'"):
         HalfPrecision("int8")
+
+
+def test_an_overflow_is_seen_in_its_step_and_not_sent_again(workers):
+    assert workers(2)(programs.after_an_overflow, "float16") == [[False, True, True]] * 2
+    assert workers(2)(programs.after_an_overflow, "bfloat16") == [[True, True, True]] * 2

@@ -55,5 +55,7 @@ class HalfPrecision:
             bucket.gradients.add_(lost)
         sent = buffer.to(self.dtype)
         if self.feedback:
-            bucket.kept["lost"] = bucket.gradients - sent[: bucket.starts[-1]]
+            left = bucket.gradients - sent[: bucket.starts[-1]]
+            # An overflow or NaN is seen in this step and not sent again.
+            bucket.kept["lost"] = left.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         return Then(started_sum(sent, group), lambda: buffer.copy_(sent))
