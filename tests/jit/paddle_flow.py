@@ -19,7 +19,7 @@ INPUTS = [
 ]
 
 
-def branch(x, n):  # type: ignore[no-untyped-def]
+def branch(x, n):
     if x.mean() > 0:
         y = x * 2
     else:
@@ -27,7 +27,7 @@ def branch(x, n):  # type: ignore[no-untyped-def]
     return y
 
 
-def early_return(x, n):  # type: ignore[no-untyped-def]
+def early_return(x, n):
     if x.sum() > 10:
         return x / 2
     x = x + 1
@@ -36,20 +36,20 @@ def early_return(x, n):  # type: ignore[no-untyped-def]
     return x - 3
 
 
-def halved(x, n):  # type: ignore[no-untyped-def]
+def halved(x, n):
     while x.abs().sum() > 3:
         x = x * 0.5
     return x
 
 
-def counted(x, n):  # type: ignore[no-untyped-def]
+def counted(x, n):
     total = x * 0
     for i in range(n):
         total = total + x * i
     return total
 
 
-def left_early(x, n):  # type: ignore[no-untyped-def]
+def left_early(x, n):
     while x.mean() < 50:
         x = x * 1.5
         if x.max() > 6:
@@ -58,7 +58,7 @@ def left_early(x, n):  # type: ignore[no-untyped-def]
     return x
 
 
-def skipped(x, n):  # type: ignore[no-untyped-def]
+def skipped(x, n):
     total = x * 0
     for i in range(n + 2):
         if i == 2:
@@ -67,7 +67,7 @@ def skipped(x, n):  # type: ignore[no-untyped-def]
     return total
 
 
-def nested(x, n):  # type: ignore[no-untyped-def]
+def nested(x, n):
     total = x * 0
     for i in range(n):
         j = 0
@@ -79,7 +79,7 @@ def nested(x, n):  # type: ignore[no-untyped-def]
     return total
 
 
-def both(x, n):  # type: ignore[no-untyped-def]
+def both(x, n):
     if x.min() > 0 and n > 2:
         x = x + 10
     elif x.min() < -2 or n == 0:
@@ -87,12 +87,12 @@ def both(x, n):  # type: ignore[no-untyped-def]
     return x
 
 
-def chosen(x, n):  # type: ignore[no-untyped-def]
+def chosen(x, n):
     scale = 2.0 if x.sum() > 3 else 0.5
     return x * scale
 
 
-def returned_from_loop(x, n):  # type: ignore[no-untyped-def]
+def returned_from_loop(x, n):
     for _ in range(n):
         x = x + 1
         if x.max() > 4:
@@ -100,13 +100,13 @@ def returned_from_loop(x, n):  # type: ignore[no-untyped-def]
     return x - 1
 
 
-def helper(x):  # type: ignore[no-untyped-def]
+def helper(x):
     if x.mean() > 1:
         return x / 3
     return x + 2
 
 
-def calls(x, n):  # type: ignore[no-untyped-def]
+def calls(x, n):
     i = 0
     while i < n and x.sum() < 20:
         x = helper(x)
@@ -114,7 +114,7 @@ def calls(x, n):  # type: ignore[no-untyped-def]
     return x
 
 
-def negated(x, n):  # type: ignore[no-untyped-def]
+def negated(x, n):
     done = n > 4
     while not done:
         x = x + 0.5

@@ -16,8 +16,7 @@ import torch.distributed as c10d
 from ..engine.tensor import InvalidArgument, Tensor
 from ..kernels.arena import lent
 from ..row_sparse import rows_of
-from . import traffic
-from .row_exchange import RowExchange, ring_bytes
+from .row_exchange import RowExchange, started_sum
 
 FEWEST = 6  # buckets, about, of a small network: with one or two there is nothing to send during backward
 
@@ -88,8 +87,7 @@ class Bucket:
 
 def sent_whole(bucket: Bucket, group: Any) -> Any:
     """The usual exchange: start the sum of a bucket over all processes."""
-    traffic.count("all_reduce", bucket.buffer.nbytes, ring_bytes(bucket.buffer, group))
-    return c10d.all_reduce(bucket.buffer, group=group, async_op=True)
+    return started_sum(bucket.buffer, group)
 
 
 def assigned(order: Sequence[int], parameters: Sequence[Tensor], size: float, last: float) -> list[Bucket]:

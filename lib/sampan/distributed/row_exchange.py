@@ -200,10 +200,12 @@ def _merged(table: Tensor) -> Rows | None:
     return None if rows is None else rows.sums()
 
 
-def ring_bytes(buffer: torch.Tensor, group: Any) -> int:
-    """What each process sends where a ring sums the buffer over all: 2 (n - 1) / n of it."""
+def started_sum(buffer: torch.Tensor, group: Any) -> Any:
+    """Start the sum of a buffer over all processes, in place; returns torch's work of it. In a ring of n
+    processes each sends 2 (n - 1) / n of the buffer."""
     world = c10d.get_world_size(group)
-    return 2 * buffer.nbytes * (world - 1) // world
+    traffic.count("all_reduce", buffer.nbytes, 2 * buffer.nbytes * (world - 1) // world)
+    return c10d.all_reduce(buffer, group=group, async_op=True)
 
 
 def _mean_of_dense(table: Tensor, group: Any) -> None:
@@ -213,6 +215,5 @@ def _mean_of_dense(table: Tensor, group: Any) -> None:
     else:
         rows = None if type(gradient) is Tensor else rows_of(gradient)
         dense = gradient.data.clone() if rows is None else rows.dense()
-    traffic.count("all_reduce", dense.nbytes, ring_bytes(dense, group))
-    c10d.all_reduce(dense.mul_(1 / c10d.get_world_size(group)), group=group)
+    started_sum(dense.mul_(1 / c10d.get_world_size(group)), group).wait()
     table._grad = Tensor(dense, stop_gradient=False)

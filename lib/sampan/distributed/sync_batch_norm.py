@@ -19,15 +19,14 @@ from ..nn import functional as F
 from ..nn.functional.normalization import channels_back, channels_first
 from ..ops import stack
 from . import traffic
-from .row_exchange import ring_bytes
+from .row_exchange import started_sum
 
 
 @operator(lambda g: over_processes(g))
 def over_processes(x):
     """The sum of x, of any shape, over all processes. Its gradient is the sum of theirs."""
     total = x.clone(memory_format=torch.contiguous_format)
-    traffic.count("all_reduce", total.nbytes, ring_bytes(total, None))
-    c10d.all_reduce(total)
+    started_sum(total, None).wait()
     return total
 
 

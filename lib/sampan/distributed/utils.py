@@ -2,6 +2,8 @@
 
 import socket
 
+from .spawn import free_ports
+
 
 def get_host_name_ip() -> tuple[str, str] | None:
     """This machine's name and address, or None."""
@@ -14,13 +16,4 @@ def get_host_name_ip() -> tuple[str, str] | None:
 
 def find_free_ports(num: int) -> set[int] | None:
     """Ports that are free now."""
-    found: set[int] = set()
-    sockets = []
-    for _ in range(num):
-        opened = socket.socket()
-        opened.bind(("127.0.0.1", 0))
-        sockets.append(opened)
-        found.add(opened.getsockname()[1])
-    for opened in sockets:
-        opened.close()
-    return found
+    return set(free_ports(num))

@@ -69,4 +69,4 @@ def test_the_task_in_the_background():
     background.start(full)
     with pytest.warns(RuntimeWarning, match="could not be written to the disk.*No space left"):
         background.wait()
-    background.wait()  # it is told once
+    background.wait()  # the warning is given once

@@ -1,4 +1,4 @@
-"""Which pushes are applied, and who waits for whom."""
+"""Which pushes are applied, and which workers wait for others."""
 
 import numpy as np
 import pytest

@@ -38,7 +38,7 @@ def test_all_places_or_none(open_store: Callable[..., SqlStore], clock: Clock) -
     other = waits(store.take(replace(AMY, owner="eve")))  # one place is free: it takes none
     assert [lease.devices for lease in store.leases()] == [("cpu:0", "cpu:1")]
     clock.now += 1
-    assert waits(store.take(ONE)).ahead == 1  # and nobody overtakes it, or it would never start
+    assert waits(store.take(ONE)).ahead == 1  # no later request goes first, or it would never start
     store.release(two.id)
     assert store.leases() == [] and len(store.uses(0.0)) == 2
     second = granted(store.take(replace(AMY, owner="eve"), other.ticket))

@@ -25,7 +25,7 @@ from .transfer import DTensor, at_first_use, local_part, placed, replicated, who
 READING = (
     "__array__", "__bool__", "__complex__", "__dlpack__", "__float__", "__format__", "__index__", "__int__",
     "__reduce__", "item", "numpy", "tolist",
-)  # fmt: skip
+)  # fmt: skip  # a list of names
 
 
 def _of_whole(name: str) -> Callable[..., Any]:

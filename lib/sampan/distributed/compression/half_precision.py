@@ -6,12 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.distributed as c10d
 
 from ...engine.errors import InvalidArgument
-from .. import traffic
 from ..reducer import Bucket
-from ..row_exchange import ring_bytes
+from ..row_exchange import started_sum
 
 
 class Then:
@@ -23,12 +21,6 @@ class Then:
     def wait(self) -> None:
         self.work.wait()
         self.function()
-
-
-def started_sum(buffer: torch.Tensor, group: Any) -> Any:
-    """Start the sum of a buffer over all processes."""
-    traffic.count("all_reduce", buffer.nbytes, ring_bytes(buffer, group))
-    return c10d.all_reduce(buffer, group=group, async_op=True)
 
 
 class HalfPrecision:

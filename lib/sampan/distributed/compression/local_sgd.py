@@ -10,7 +10,7 @@ import torch
 from ...engine import tape
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
-from .half_precision import started_sum
+from ..row_exchange import started_sum
 
 
 class _Wrapped:

@@ -8,7 +8,8 @@ import torch
 
 from ...engine.errors import InvalidArgument
 from ..reducer import Bucket
-from .half_precision import Then, started_sum
+from ..row_exchange import started_sum
+from .half_precision import Then
 
 
 class LowRank:

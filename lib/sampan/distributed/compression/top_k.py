@@ -13,7 +13,8 @@ import torch.distributed as c10d
 from ...engine.errors import InvalidArgument
 from .. import traffic
 from ..reducer import Bucket
-from .half_precision import Then, started_sum
+from ..row_exchange import started_sum
+from .half_precision import Then
 
 SAMPLED = 100  # one of so many entries is looked at to estimate the threshold
 WARM_UP = (0.75, 0.9375, 0.984, 0.996, 0.999)

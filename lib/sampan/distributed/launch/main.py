@@ -25,7 +25,7 @@ from . import worker
 from .settings import Settings, read
 
 SHOWN = 4096  # bytes of a failed process's log
-ENDING_S = 5  # a process that is told to end is killed after this long
+ENDING_S = 5  # seconds between the signal to end and SIGKILL
 
 
 def launch(command: Sequence[str] | None = None) -> None:
