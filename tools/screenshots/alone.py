@@ -306,6 +306,12 @@ def deploy(camera: Camera, lang: str) -> None:
         view.drawn("bits")
         page.wait_for_timeout(2000)
         camera.take(page, "deploy_bits", lang)
+        view.open("try")
+        page.get_by_label(view.t("field.network"), exact=True).select_option(label=view.t("network.reviews"))
+        page.wait_for_selector('[data-network="reviews"]')
+        page.get_by_label(view.t("try.sentence"), exact=True).fill("房间不干净。")
+        page.wait_for_selector('[data-answers="0 0"]')
+        camera.take(page, "deploy_sentences", lang)
 
 
 def trying(camera: Camera, lang: str) -> None:
@@ -370,6 +376,7 @@ BESIDE = {
     "deploy": [
         ("deploy_filters", "Deploy: filters", "What each layer can lose, and the smaller network."),
         ("deploy_bits", "Deploy: bits", "Weights with few bits, their levels and the accuracy."),
+        ("deploy_sentences", "Deploy: try", "Two networks answer while a sentence is written."),
     ],
     "embeddings": [
         (
