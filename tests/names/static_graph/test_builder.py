@@ -18,6 +18,13 @@ def test_shapes_have_minus_one_where_they_follow_an_input() -> None:
         assert paddle.concat([x, x], 0).shape == [-1, 3, -1] and paddle.zeros([2]).shape == [2]
 
 
+def test_a_program_in_a_folder_of_this_name_is_a_users() -> None:
+    names: dict[str, Any] = {"static": static}
+    text = "with static.program_guard(static.Program()):\n    shape = static.data('x', [None, 3]).shape"
+    exec(compile(text, "/home/learner/sampan/train.py", "exec"), names)
+    assert names["shape"] == [-1, 3]
+
+
 def test_constants_are_outside_and_numbers_follow_the_batch() -> None:
     main = static.Program()
     with static.program_guard(main):

@@ -302,7 +302,7 @@ def inside(P):
     with base.dygraph.guard():
         dynamic = [base.in_dygraph_mode(), base.framework.in_dygraph_mode(), base.framework.in_pir_mode()]
     return [
-        names, dynamic, base.core.is_compiled_with_cuda(), base.core.is_compiled_with_xpu(),
+        names, dynamic, base.core.is_compiled_with_cuda() is P.is_compiled_with_cuda(), base.core.is_compiled_with_xpu(),
         isinstance(P.nn.Linear(1, 1).weight, base.framework.EagerParamBase), base.data_feeder.convert_dtype("float32"),
         P.utils.flatten([1, [2, (3,)]]), P.utils.map_structure(lambda v: v + 1, {"a": [1, 2]}),
         P.utils.pack_sequence_as([0, [0]], [1, 2]), P.tensor.math.multiplex is P.multiplex,

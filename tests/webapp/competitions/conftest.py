@@ -16,6 +16,7 @@ def runner() -> Iterator[Runner]:
     reason = available()
     if reason is not None:
         pytest.skip(reason[0])
-    made = Runner(Limits(memory=700 << 20, processes=24, files=256, file_bytes=64 << 20))
+    # A torch for GPUs alone maps 900 MB of data.
+    made = Runner(Limits(memory=1400 << 20, processes=24, files=256, file_bytes=64 << 20))
     yield made
     made.close()

@@ -39,7 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def script(home: Path, text: str, *arguments: str, queue: bool = True, **ask: Any) -> Job:
     (home / "script.py").write_text(text)
-    asked = Ask(identity.local().name, "job", "script.py", memory=ask.pop("memory", 512 << 20), **ask)
+    asked = Ask(identity.local().name, "job", "script.py", memory=ask.pop("memory", 2 << 30), **ask)
     return jobs.start("script.py", arguments, ask=asked, cwd=home, queue=queue)
 
 
@@ -106,7 +106,7 @@ def test_a_job_runs_to_its_end(home: Path) -> None:
 def test_a_job_that_fails_says_how(home: Path) -> None:
     ended = over(script(home, "raise SystemExit(3)"))
     assert (ended.state, ended.status, ended.why) == ("failed", 3, "")
-    ended = over(script(home, "bytearray(1 << 30)"))
+    ended = over(script(home, "bytearray(3 << 30)"))
     assert (ended.state, ended.why) == ("failed", "memory") and "MemoryError" in ended.log()
     ended = over(script(home, "import os; os.kill(os.getpid(), 9)"))
     assert (ended.state, ended.status, ended.why) == ("failed", -9, "killed")

@@ -11,8 +11,8 @@ from studio.grading import grader, release
 from studio.grading.sandbox import Warm, available
 from tests.webapp.grading.book import book, write_course
 
-# Less than in a classroom, so that it is used up soon.
-LIMITS = Limits(memory=700 << 20, processes=24, files=256, file_bytes=256 << 20)
+# Less than in a classroom, so that it is used up soon. A torch for GPUs alone maps 900 MB of data.
+LIMITS = Limits(memory=1400 << 20, processes=24, files=256, file_bytes=256 << 20)
 
 
 @pytest.fixture(scope="session")

@@ -314,7 +314,7 @@ def test_more_memory_than_there_is_by_many_processes(attacked):
     import os, time
     for _ in range(20):
         if os.fork() == 0:
-            kept = bytearray(b"x") * (80 << 20)
+            kept = bytearray(b"x") * (120 << 20)
             time.sleep(60)
     time.sleep(60)"""
     (result,) = attacked(HEAD + body).exercises

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ from ...nn.parameter import Parameter
 from ...trace import calling_line
 from .lengths import FIRST, OTHERS, Dim, length_of
 
+_LIBRARY = f"{Path(__file__).parents[2]}{os.sep}"
 _builders: weakref.WeakSet[Builder] = weakref.WeakSet()
 
 
@@ -236,5 +239,5 @@ def _asked_by_a_user() -> bool:
         if not file.endswith(
             ("static_graph/builder.py", "engine/tensor.py", "torch/overrides.py", "jit/record.py")
         ):
-            return "/sampan/" not in file
+            return not file.startswith(_LIBRARY)
     return False
