@@ -78,3 +78,31 @@ def test_killed_with_its_parent(tmp_path):
         program.send_signal(signal.SIGKILL)
         time.sleep(2)
         assert not any(runs(child) for child in children)
+
+
+def test_a_launched_program_written_for_paddle_starts_processes(tmp_path):
+    """They import the program anew, so `import paddle` must work in them too, and the launcher's variables are not theirs."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import paddle\n"
+        "import paddle.distributed as dist\n"
+        "def add():\n"
+        "    dist.init_parallel_env()\n"
+        "    total = paddle.to_tensor(dist.get_rank() + 1.0)\n"
+        "    dist.all_reduce(total)\n"
+        "    return total.item()\n"
+        "if __name__ == '__main__':\n"
+        "    print([queue.get() for queue in dist.spawn(add, nprocs=2).return_queues])\n"
+    )
+    start = f"import runpy, sampan; sampan.compat.install(); runpy.run_path({str(program)!r}, run_name='__main__')"
+    launcher = {
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "9",
+        "RANK": "0",
+    }
+    command = [sys.executable, "-c", start]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, **launcher}
+    )
+    assert done.stdout == "[3.0, 3.0]\n", done.stderr

@@ -15,6 +15,7 @@ from ..engine.errors import InvalidArgument
 __all__ = ["spawn"]
 
 _OPTIONS = ("backend", "gpus", "ips", "start_method")
+_OF_THE_LAUNCHER = ("TORCHELASTIC_", "PADDLE_", "MASTER_", "LOCAL_")
 PR_SET_PDEATHSIG = 1
 
 
@@ -109,6 +110,8 @@ def _work(
 ) -> None:
     """The start of a process: its variables, then the function."""
     end_with_parent(parent)
+    for name in [one for one in os.environ if one.startswith(_OF_THE_LAUNCHER)]:
+        del os.environ[name]  # where the program itself was launched, these describe other processes
     os.environ.update(environments[rank])
     queues[rank].put(func(*args))
 

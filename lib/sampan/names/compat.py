@@ -6,6 +6,7 @@ import importlib.abc
 import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -49,22 +50,27 @@ def _module(fullname: str) -> ModuleType:
     return importlib.import_module(".".join(["sampan", *fullname.split(".")[1:]]))
 
 
+_CHILDREN = str(Path(__file__).with_name("children"))  # on the path of processes that are started anew
 _finder = _Finder()
 sys.meta_path.insert(0, _finder)  # before the one that finds files
 
 
 def install() -> None:
-    """Make `import paddle` (and `paddle.nn`, ...) return Sampan. RuntimeError if PaddlePaddle is already
-    imported."""
+    """Make `import paddle` (and `paddle.nn`, ...) return Sampan, also in processes that multiprocessing
+    starts from this one. RuntimeError if PaddlePaddle is already imported."""
     loaded = sys.modules.get("paddle")
     if loaded is not None and loaded is not sys.modules["sampan"]:
         raise RuntimeError("compat.install: PaddlePaddle itself is imported already; call this before")
     _finder.installed = True
+    if _CHILDREN not in sys.path:
+        sys.path.append(_CHILDREN)
 
 
 def uninstall() -> None:
     """Make `import paddle` return the installed package again."""
     _finder.installed = False
+    if _CHILDREN in sys.path:
+        sys.path.remove(_CHILDREN)
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] == "paddle" and getattr(module, "__name__", "").startswith("sampan"):
             del sys.modules[name]
