@@ -37,7 +37,7 @@ state: dict[str, Any] = {"initialized": False, "server": None, "store": None, "c
 class ParallelMode:
     """Ways to share the work of training among processes."""
 
-    DATA_PARALLEL, TENSOR_PARALLEL, PIPELINE_PARALLEL, SHARDING_PARALLEL = range(4)
+    DATA_PARALLEL, TENSOR_PARALLEL, PIPELINE_PARALLEL, SHARDING_PARALLEL, SEGMENT_PARALLEL = range(5)
 
 
 def _first_set(default: str, *names: str) -> str:

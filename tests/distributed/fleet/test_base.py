@@ -66,6 +66,28 @@ def test_strategy():
         strategy.amp = 3
     assert strategy.amp is False
     assert fleet.DistributedStrategy().hybrid_configs["dp_degree"] == -1
+    with pytest.raises(AssertionError, match=r"data 2 x pipe 1 .*: expected 2 processes, there are 1"):
+        fleet.init(is_collective=True, strategy=strategy)
+    strategy.hybrid_configs = {"dp_degree": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fleet.init(is_collective=True, strategy=strategy)
+
+
+def test_settings_of_hybrid_parallelism():
+    strategy = fleet.DistributedStrategy()
+    order = ["dp", "sharding", "mp", "pp", "sep"]
+    strategy.hybrid_configs = {"order": order, "mp_configs": {"sync_grad": True, "sync_param_name": ["norm"]}}
+    assert strategy.hybrid_parallel_order == order
+    assert strategy.sync_param_name == ["norm"]
+    assert strategy.hybrid_configs["mp_configs"].sync_grad is True
+    assert strategy.hybrid_configs["mp_configs"].sync_param is True
+    strategy.hybrid_configs["sharding_configs"].comm_overlap = True
+    assert strategy.hybrid_configs["sharding_configs"]["comm_overlap"] is True
+    assert strategy.hybrid_configs["dp_degree"] == -1
+    fresh = fleet.DistributedStrategy().hybrid_configs
+    assert fresh["sharding_configs"].comm_overlap is False
+    with pytest.raises(AssertionError, match="key:no_key not in pp_configs"):
+        strategy.hybrid_configs = {"pp_configs": {"no_key": 1}}
+    with pytest.raises(AttributeError, match="no_name"):
+        strategy.hybrid_configs["pp_configs"].no_name  # noqa: B018  # that it is read is the test

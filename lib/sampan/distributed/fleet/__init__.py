@@ -4,6 +4,7 @@ are.
 `distributed_embedding` makes tables in this process, or on parameter servers (`parameter_server`).
 """
 
+import importlib
 import sys
 from typing import Any
 
@@ -17,14 +18,22 @@ from .base import PaddleCloudRoleMaker as PaddleCloudRoleMaker
 from .base import Role as Role
 from .base import UserDefinedRoleMaker as UserDefinedRoleMaker
 from .base import UtilBase as UtilBase
+from .topology import CommunicateTopology as CommunicateTopology
+from .topology import HybridCommunicateGroup as HybridCommunicateGroup
 
 fleet = Fleet()
 util = fleet.util
 data_generator = sys.modules[f"{__name__}.data_generator"] = base
 
 
+# Found at first use: a program without parallel layers imports nothing of them.
+_MODULES = ("meta_parallel",)
+
+
 def __getattr__(name: str) -> Any:
     """The one Fleet's methods are this module's functions."""
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_") or not hasattr(Fleet, name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(fleet, name)

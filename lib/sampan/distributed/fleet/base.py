@@ -1,6 +1,5 @@
 """Fleet, its strategy and its roles."""
 
-import copy
 import json
 import sys
 import warnings
@@ -8,17 +7,42 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ...engine.tensor import Tensor
-from ..collective import Group
 from ..parallel import ParallelEnv, get_rank, get_world_size, init_parallel_env, several
 from ..server_roles import Roles
+from . import topology as topology
 from .collective import CollectiveTraining
+from .topology import CommunicateTopology, HybridCommunicateGroup, hybrid_group
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
 role_maker = distributed_strategy = util_factory = sys.modules[__name__]
 for _name in ("role_maker", "distributed_strategy", "util_factory"):
     sys.modules[f"{__name__}.{_name}"] = role_maker
+sys.modules[f"{__name__}.topology"] = topology
 
-_DEFAULTS: dict[str, Any] = json.loads(Path(__file__).with_name("strategy.json").read_text())
+_TEXT = Path(__file__).with_name("strategy.json").read_text()
+_DEFAULTS: dict[str, Any] = json.loads(_TEXT)
+
+
+class Settings(dict[str, Any]):
+    """Named settings, read and written as items or as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(f"expected one of {', '.join(self)}, got {name!r}")
+        return self[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def assign(self, values: Any, name: str) -> None:
+        """Take over `values`, also those of settings inside. AssertionError for an unknown key."""
+        if unknown := [key for key in dict(values) if key not in self]:
+            raise AssertionError(f"key:{unknown[0]} not in {name}")
+        for key, value in dict(values).items():
+            if isinstance(self[key], Settings):
+                self[key].assign(value, key)
+            else:
+                self[key] = value
 
 
 class DistributedStrategy:
@@ -26,7 +50,7 @@ class DistributedStrategy:
     effect."""
 
     def __init__(self) -> None:
-        vars(self).update(copy.deepcopy(_DEFAULTS))
+        vars(self).update(json.loads(_TEXT, object_hook=Settings))
 
     def __setattr__(self, name: str, value: Any) -> None:
         """TypeError for an unknown setting, AssertionError for an unknown key; a value of another kind
@@ -35,9 +59,12 @@ class DistributedStrategy:
             raise TypeError(f"{name} is not a attribute of DistributedStrategy")
         usual = _DEFAULTS[name]
         if name.endswith("_configs") and isinstance(usual, dict):
-            if unknown := [key for key in dict(value) if key not in usual]:
-                raise AssertionError(f"key:{unknown[0]} not in {name}")
-            vars(self)[name] = {**vars(self)[name], **value}
+            values = dict(value)
+            if name == "hybrid_configs":  # two keys are settings of the strategy itself
+                self.hybrid_parallel_order = values.pop("order", self.hybrid_parallel_order)
+                inner = values["mp_configs"] = dict(values.get("mp_configs", {}))
+                self.sync_param_name = inner.pop("sync_param_name", self.sync_param_name)
+            vars(self)[name].assign(values, name)
         elif isinstance(usual, bool | int) and type(value) is not type(usual):
             text = (
                 f"{name} should have value of {type(usual).__name__} type, got {value!r}; it stays as it was"
@@ -110,21 +137,6 @@ class UtilBase:
             print(message)
 
 
-class HybridCommunicateGroup:
-    """The groups of data, model, pipeline and sharding parallelism: each is this process alone."""
-
-    nranks = 1
-    global_rank = 0
-
-    def __getattr__(self, name: str) -> Any:
-        """get_model_parallel_world_size() and similar: 1; ..._rank(), ..._id(): 0; ..._group(): this
-        process."""
-        for end, answer in (("_world_size", 1), ("_rank", 0), ("_id", 0), ("_group", Group())):
-            if name.startswith("get_") and name.endswith(end):
-                return lambda *args: answer
-        raise AttributeError(f"HybridCommunicateGroup has no attribute {name!r}")
-
-
 class Fleet:
     """`init`, then `distributed_model(model)` and `distributed_optimizer(optimizer)`."""
 
@@ -134,6 +146,7 @@ class Fleet:
         self._role_maker: Any = None
         self._is_collective = False
         self._collective: CollectiveTraining | None = None
+        self._hcg: HybridCommunicateGroup | None = None
         self._roles = Roles()
         self._service: Any = None  # the tables
 
@@ -144,8 +157,8 @@ class Fleet:
         strategy: Any = None,
         log_level: Any = "INFO",
     ) -> "Fleet":
-        """Make ready; is_collective: connect the processes that the environment names. RuntimeError where
-        it names several without is_collective."""
+        """Make ready; is_collective: connect the processes that the environment names, and make the groups
+        of `strategy.hybrid_configs`. RuntimeError where it names several without is_collective."""
         if strategy is not None and not isinstance(strategy, DistributedStrategy):
             raise TypeError(f"strategy: expected a DistributedStrategy, got {type(strategy).__name__}")
         self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective)
@@ -160,6 +173,7 @@ class Fleet:
         if count > 1 and not roles.endpoints:
             init_parallel_env()
             self._collective = CollectiveTraining(self._user_defined_strategy)
+        self._hcg = None if roles.endpoints else hybrid_group(self._user_defined_strategy, self._hcg)
         return self
 
     # --- this process ---
@@ -219,7 +233,14 @@ class Fleet:
         self._tables().stop_worker()
 
     def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:
-        return HybridCommunicateGroup()
+        """The groups of this process. AssertionError before `init`."""
+        if self._hcg is None:
+            raise AssertionError("get_hybrid_communicate_group: call fleet.init(is_collective=True) first")
+        return self._hcg
+
+    def get_hybrid_parallel_topology(self) -> CommunicateTopology:
+        """The grid of processes. AssertionError before `init`."""
+        return self.get_hybrid_communicate_group().topology()
 
     # --- training ---
 
