@@ -72,13 +72,17 @@ _AUTO_PARALLEL = frozenset(
         "parallelize",
     )
 )
+_ENTRIES = frozenset(("CountFilterEntry", "ProbabilityEntry", "ShowClickEntry"))
 
 
 def __getattr__(name: str) -> Any:
-    """Distributed tensors are imported at their first use, which takes a second."""
+    """Distributed tensors and tables on shards are imported at their first use, which takes a second."""
     if name == "auto_parallel":
         return importlib.import_module(f"{__name__}.{name}")
     if name in _AUTO_PARALLEL:
         found = globals()[name] = getattr(importlib.import_module(f"{__name__}.auto_parallel"), name)
         return found
+    if name in _ENTRIES:
+        found = getattr(importlib.import_module(f"{__name__}.parameter_server.entries"), name)
+        return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sampan import distributed
 from sampan.distributed.parameter_server.entries import (
     CountFilterEntry,
     EntryAttr,
@@ -38,3 +39,9 @@ def test_entries_as_paddle_writes_them(entry: EntryAttr, text: str, settings: di
 def test_errors_are_paddles(kind: Any, given: tuple[Any, ...], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         kind(*given)
+
+
+def test_programs_find_them_where_paddle_has_them() -> None:
+    assert distributed.CountFilterEntry is CountFilterEntry
+    assert distributed.ProbabilityEntry is ProbabilityEntry
+    assert distributed.ShowClickEntry is ShowClickEntry

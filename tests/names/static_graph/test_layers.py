@@ -7,6 +7,7 @@ import pytest
 
 import sampan as paddle
 from sampan import static
+from sampan.distributed.parameter_server import start_shards
 
 
 def test_layers_make_their_parameters() -> None:
@@ -46,3 +47,61 @@ def test_bad_input() -> None:
     with pytest.raises(NotImplementedError, match="sequence_pool"):
         static.nn.sequence_pool(x, "sum")
     assert paddle.static.nn.cond is static.nn.control_flow.cond
+
+
+def click_losses(shards: int) -> tuple[list[float], Any, np.ndarray]:
+    """Losses of a model with sparse_embedding, in this process (0) or on shards; its table; what the Program
+    for evaluation reads for an id that is new and one that is not."""
+    fleet = paddle.distributed.fleet
+    fleet.init(is_collective=False)
+    if shards:
+        fleet.use_shards(start_shards(shards))
+    paddle.seed(0)
+    main, rng = static.Program(), np.random.default_rng(0)
+    with static.program_guard(main):
+        ids: Any = static.data("ids", [None, 4], "int64")
+        label: Any = static.data("label", [None, 1])
+        attr = paddle.ParamAttr("words", paddle.nn.initializer.Uniform(-0.1, 0.1))
+        rows = static.nn.sparse_embedding(ids, [1000, 6], padding_idx=-1, param_attr=attr)
+        assert rows.shape == [-1, 4, 6]
+        logit = static.nn.fc(rows.sum(1), 1)
+        loss = paddle.nn.functional.binary_cross_entropy_with_logits(logit, label)
+        test = main.clone(for_test=True)
+        fleet.distributed_optimizer(paddle.optimizer.Adagrad(0.2)).minimize(loss)
+    run, found = static.Executor(), []
+    run.run(static.default_startup_program())
+    for _ in range(8):
+        batch = rng.integers(0, 50, (16, 4))
+        feed = {"ids": batch, "label": (batch % 2).max(1, keepdims=True).astype("float32")}
+        found.append(float(run.run(main, feed, [loss])[0]))
+    (asked,) = run.run(
+        test, {"ids": np.array([[60, 1, 999, 1]]), "label": np.ones([1, 1], "float32")}, [rows]
+    )
+    table = fleet.fleet._tables().layers["words"]
+    fleet.init()
+    return found, table, asked
+
+
+def test_rows_of_a_table_in_this_process_or_on_shards() -> None:
+    alone, table, asked = click_losses(0)
+    assert len(table) <= 50 and alone[-1] < alone[0]
+    assert (asked[0, 0] == 0).all() and (asked[0, 2] == 0).all() and (asked[0, 1] != 0).all()
+    served, _, read = click_losses(2)
+    np.testing.assert_allclose(served, alone, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(read, asked, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({"table_class": "Dense"}, ValueError, r"table_class must be in \[CommonSparseTable"),
+        ({"entry": "count"}, ValueError, r"entry must be instance in \[paddle.distributed.Probab"),
+        ({"dtype": "float64"}, TypeError, "dtype: expected float32, got float64"),
+        ({"input": "ids"}, TypeError, "input: expected int64 ids, got str"),
+    ],
+)
+def test_tables_that_there_are_not(given: dict[str, Any], error: type[Exception], text: str) -> None:
+    with static.program_guard(static.Program()):
+        ids = static.data("ids", [None], "int64")
+        with pytest.raises(error, match=text):
+            static.nn.sparse_embedding(**{"input": ids, "size": [9, 2], **given})

@@ -70,6 +70,8 @@ class ServedOptimizer:
         self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
         """`backward`, unless it was called, and a step; ([], pairs of parameter and gradient)."""
+        if self.inner_opt.static:
+            return type(self.inner_opt).static(self, loss, parameters)
         pairs = self.inner_opt.backward(loss, startup_program, parameters, no_grad_set)
         self.step()
         return [], pairs

@@ -134,9 +134,23 @@ class Builder(Recorder):
         if twin is not None:
             self.twins[id(made.data)] = twin.clone()
         self._depth -= 1
+        return made, self._following(made, like)
+
+    def rows_of(self, ids: Tensor, width: int) -> tuple[Tensor, Ref]:
+        """A new variable [*ids.shape, width] of float32, which a table will give."""
+        self._depth += 1
+        twin = self.twins.get(id(ids.data))
+        made = Tensor(torch.zeros(*ids.data.shape, width), stop_gradient=False)
+        if twin is not None:
+            self.twins[id(made.data)] = torch.zeros(*twin.shape, width)
+        self._depth -= 1
+        return made, self._following(made, ids)
+
+    def _following(self, made: Tensor, source: Tensor) -> Ref:
+        """The Ref of a new variable, which follows the inputs that `source` does."""
         ref: Ref = super()._result(made.data)
-        self._fed[ref] = self._fed.get(self.ref_of(like), frozenset())
-        return made, ref
+        self._fed[ref] = self._fed.get(self.ref_of(source), frozenset())
+        return ref
 
     def _beside(self, call: Call, given: Any, result: Any) -> None:
         """Run a call on the second sample."""

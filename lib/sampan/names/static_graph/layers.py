@@ -5,8 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import torch
+
 from ... import nn
-from ...engine.errors import InvalidArgument
+from ...dtype import name_of
+from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 
 __all__ = [
@@ -19,7 +22,11 @@ __all__ = [
     "instance_norm",
     "layer_norm",
     "prelu",
+    "sparse_embedding",
 ]
+
+_TABLES = "CommonSparseTable", "SSDSparseTable", "MemorySparseTable"
+CACHED = 1_000_000  # rows of a shard that are kept in memory where the others lie on its disk
 
 
 def _activated(x: Tensor, name: str | None) -> Any:
@@ -173,6 +180,63 @@ def embedding(
 ) -> Any:
     """Rows of a table of `size` [rows, width]."""
     return nn.Embedding(size[0], size[1], padding_idx, sparse=is_sparse, weight_attr=param_attr)(input)
+
+
+def sparse_embedding(
+    input: Any,
+    size: Any,
+    padding_idx: int | None = None,
+    is_test: bool = False,
+    entry: Any = None,
+    table_class: str = "MemorySparseTable",
+    param_attr: Any = None,
+    dtype: str = "float32",
+    slot: Any = None,
+) -> Any:
+    """Rows [*input.shape, size[1]] of a table that lies on parameter servers, or in this process where there
+    are none; see `fleet.distributed_embedding`.
+
+    input: int64 ids. is_test: ids without a row read as zeros. entry: which ids get a row, such as
+    `paddle.distributed.CountFilterEntry(10)`. table_class: one of Paddle's names; "SSDSparseTable" keeps the
+    rows on the disk of servers that have a folder, the last 1,000,000 that were used in memory. slot: not
+    used. Raises ValueError for another table_class or entry, TypeError for ids or a dtype of another kind.
+    """
+    from ...distributed import fleet  # which a program without tables need not load
+    from .building import building, default_main_program
+    from .steps import LookUp
+
+    if not building():
+        raise RuntimeError("sparse_embedding: static mode is off; call paddle.enable_static() first")
+    if not isinstance(input, Tensor) or input.data.dtype is not torch.int64:
+        got = name_of(input.data.dtype) if isinstance(input, Tensor) else type(input).__name__
+        raise InvalidType(f"sparse_embedding: input: expected int64 ids, got {got}")
+    if dtype != "float32":
+        raise InvalidType(f"sparse_embedding: dtype: expected float32, got {dtype}")
+    if table_class not in _TABLES:
+        raise InvalidArgument(f"table_class must be in [{', '.join(_TABLES)}]")
+    if entry is not None and not isinstance(entry, _entries()):
+        raise InvalidArgument(
+            "entry must be instance in [paddle.distributed.ProbabilityEntry, "
+            "paddle.distributed.CountFilterEntry, paddle.distributed.ShowClickEntry]"
+        )
+    rows, width = size
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += rows
+    on_disk = {"cache_rows": CACHED} if table_class == "SSDSparseTable" and fleet.server_num() else {}
+    layer = fleet.distributed_embedding([rows, width], param_attr, True, padding_idx, entry, **on_disk)
+    recorder = default_main_program().recorder
+    steps: list[Any] = recorder.program.steps
+    made, result = recorder.rows_of(input, width)
+    steps.append(LookUp(layer, recorder.ref_of(input), result, not is_test))
+    for weight in layer.parameters():  # of a table in this process
+        recorder.outside.ref(weight.data, weight)
+    return made
+
+
+def _entries() -> tuple[Any, ...]:
+    from ...distributed.parameter_server import entries
+
+    return entries.ProbabilityEntry, entries.CountFilterEntry, entries.ShowClickEntry
 
 
 def layer_norm(

@@ -15,7 +15,7 @@ from ...engine.tensor import Tensor
 from ...jit.evaluation import Lengths, call_on_tape
 from ...jit.program import Ref
 from .building import Program, default_main_program, paused
-from .steps import Derive, Update, evaluated, needed
+from .steps import Derive, LookUp, Update, evaluated, needed
 
 
 class Executor:
@@ -120,6 +120,10 @@ def run(steps: Sequence[Any], values: dict[Ref, Any], program: Program) -> None:
             )
             for ref, source, gradient in zip(step.result, sources, found, strict=True):
                 values[ref] = Tensor(torch.zeros_like(source.data)) if gradient is None else gradient
+            continue
+        if isinstance(step, LookUp):
+            step.layer.training = step.train
+            values[step.result] = step.layer(values[step.ids])
             continue
         call_on_tape(step, values, sizes)
 

@@ -1,9 +1,9 @@
-"""What a Program does beside calls: updates and gradients; and which steps are needed."""
+"""What a Program does beside calls: updates, gradients and look-ups; and which steps are needed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...engine.tensor import Tensor
@@ -33,14 +33,31 @@ class Derive:
         return {*self.targets, *self.sources, *(ref for ref in self.given if ref is not None)}
 
 
+@dataclass(frozen=True)
+class LookUp:
+    """Rows of a table that is a layer, for ids. train: whether ids may get rows, and rows gradients."""
+
+    layer: Any
+    ids: Ref
+    result: Ref
+    train: bool
+
+    def reads(self) -> set[Ref]:
+        """The values that it reads."""
+        return {self.ids}
+
+
 def evaluated(steps: Sequence[Any]) -> list[Any]:
-    """The steps as they evaluate: batch normalisation with its statistics, dropout off."""
+    """The steps as they evaluate: batch normalisation with its statistics, dropout off, no rows for new
+    ids."""
     found = []
     for step in steps:
         if isinstance(step, Call) and isinstance(step.function, Flow):
             step = replace(step, function=_evaluated_flow(step.function))
         elif isinstance(step, Call) and step.name == "normalize_batch" and step.args[5]:
             step = replace(step, args=(*step.args[:5], False, *step.args[6:]), writes=())
+        elif isinstance(step, LookUp):
+            step = replace(step, train=False)
         found.append(step)
     return found
 
