@@ -47,7 +47,8 @@ class Transport(Protocol):
     def received(self) -> int: ...
 
     def ask(self, calls: Sequence[Call]) -> Asked:
-        """Send the calls and return without waiting for the answers."""
+        """Send the calls and return without waiting for the answers. Arrays that are given must not change
+        until they are there."""
 
     def request(self, calls: Sequence[Call]) -> list[Any]:
         """`ask`, then `wait`."""

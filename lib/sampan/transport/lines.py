@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import socket
 import struct
 import threading
@@ -11,6 +10,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from . import messages
 from .calls import Answer, Call, values
 
 AGAIN = 0.02  # seconds between attempts to connect
@@ -27,7 +27,7 @@ def limit(connection: Connection, seconds: float) -> None:
 class Sent:
     """A request on one line. answers: None until they have arrived."""
 
-    def __init__(self, message: bytes) -> None:
+    def __init__(self, message: Sequence[memoryview]) -> None:
         self.message, self.until = message, 0.0
         self.answers: list[Answer] | None = None
 
@@ -53,7 +53,7 @@ class Line:
         self._open: Sent | None = None
         self.sent = self.received = 0
 
-    def send(self, message: bytes) -> Sent:
+    def send(self, message: Sequence[memoryview]) -> Sent:
         """Send a request, after the answer of the last one has been read."""
         self.read()
         self._open = sent = Sent(message)
@@ -68,23 +68,23 @@ class Line:
         while self._open is not None:
             try:
                 assert self.connection is not None
-                message = self.connection.recv_bytes()
+                answers, size = messages.read(self.connection)
             except (EOFError, OSError) as error:
                 self._again(error)
                 continue
-            self.received += len(message)
-            self._open.answers, self._open = pickle.loads(message), None
+            self.received += size
+            self._open.answers, self._open = answers, None
 
     def close(self) -> None:
         if self.connection is not None:
             self.connection.close()
 
-    def _write(self, message: bytes) -> None:
+    def _write(self, message: Sequence[memoryview]) -> None:
         if self.connection is None:
             self.connection = self._connect()
             limit(self.connection, self.timeout)
-        self.connection.send_bytes(message)
-        self.sent += len(message)
+        messages.write(self.connection, message)
+        self.sent += messages.size(message)
 
     def _again(self, error: Exception) -> None:
         """Connect once more and repeat the request."""
@@ -123,7 +123,7 @@ class Lines:
             mine.setdefault(call[0] % len(self.lines), []).append(place)
         with self.lock:
             sent = {
-                number: self.lines[number].send(pickle.dumps([calls[place] for place in places], 5))
+                number: self.lines[number].send(messages.packed([calls[place] for place in places]))
                 for number, places in mine.items()
             }
         return AskedLines(self, calls, mine, sent)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
-import pickle
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numba
 
+from . import messages
 from .calls import Call, Make, ShardError, answered
 from .lines import AskedLines, Line, Lines
 
@@ -24,14 +24,14 @@ def serve(connection: Connection, preload: str, threads: int) -> None:
     try:
         if preload:
             importlib.import_module(preload)
-        make, numbers, openings = pickle.loads(connection.recv_bytes())
+        (make, numbers, openings), _ = messages.read(connection)
         numba.set_num_threads(min(threads, numba.get_num_threads()))
         shards = {number: make() for number in numbers}
         failed = [answer for answer in answered(shards, openings) if answer[0]]
         while True:
-            calls = pickle.loads(connection.recv_bytes())
+            calls, _ = messages.read(connection)
             answers = [failed[0]] * len(calls) if failed else answered(shards, calls)
-            connection.send_bytes(pickle.dumps(answers, 5))
+            messages.write(connection, messages.packed(answers))
     except (EOFError, OSError):
         return
 
@@ -113,7 +113,7 @@ class Workers:
         process, ours = self._spare or self._process()
         self._spare = None
         self.processes[worker] = process
-        ours.send_bytes(pickle.dumps((self._make, numbers, mine), 5))
+        messages.write(ours, messages.packed((self._make, numbers, mine)))
         if self.patience and None not in self.processes:
             self._spare = self._process()
         return ours

@@ -8,7 +8,6 @@ machines; without it a file in the home folder has it, which this user alone may
 from __future__ import annotations
 
 import os
-import pickle
 import secrets
 import threading
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
 
+from . import messages
 from .calls import Call, ShardError, answered
 from .lines import AskedLines, Line, Lines
 
@@ -60,10 +60,10 @@ def serve_shard(endpoint: str, number: int, shard: Any, ended: Callable[[], bool
         with connection:
             while True:
                 try:
-                    calls = pickle.loads(connection.recv_bytes())
+                    calls, _ = messages.read(connection)
                     with turns:
                         answers = answered(shards, calls)
-                    connection.send_bytes(pickle.dumps(answers, 5))
+                    messages.write(connection, messages.packed(answers))
                 except (EOFError, OSError):
                     return
 

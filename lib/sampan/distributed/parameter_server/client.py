@@ -77,7 +77,7 @@ class Client:
                     "is not finite"
                 )
             order, bounds = divided(ids, self.transport.parts)
-            ids, rows = ids[order], rows[order]
+            ids, rows = ids[order], rows[order]  # copies: what is sent must stay as it is
             rows = narrow(rows) if self.half else rows
             for shard in range(self.transport.parts):
                 mine = slice(bounds[shard], bounds[shard + 1])
@@ -148,7 +148,8 @@ class Rows:
             late = {}
             for shard, answer in zip(self._shards, self._asked.wait(), strict=True):
                 if "rows" in answer:
-                    rows[self._places[shard]] = wide(answer["rows"])
+                    found = answer["rows"]  # read only where the transport maps memory
+                    rows[self._places[shard]] = found if found.dtype == rows.dtype else wide(found)
                     self.known[self._places[shard]] = answer.get("known", True)
                 else:
                     late[shard] = answer["waits_for"]

@@ -19,10 +19,10 @@ from ...kernels import cpu_embedding_hash as hash_loops
 from ...kernels.cpu_embedding_shards import ids_of
 from ...serialization import replacing
 from .push_log import Push, PushLog
+from .resharding import DESCRIPTION, ROWS, filled, sources_of
 from .settings import TableSettings
 from .turns import Turns
 
-DESCRIPTION, ROWS = "table.json", "rows"
 MOST_LOG = 1 << 28  # bytes of a log, after which a snapshot is taken
 
 
@@ -138,29 +138,16 @@ class Part:
                 self.layer.save(self.log.folder / ROWS)
             self.log.begin(waiting)
 
-    def load(self, folder: Path) -> None:
-        """The rows of a copy that `save` wrote for this shard of as many. Raises FileNotFoundError,
-        ValueError."""
-        path = folder / DESCRIPTION
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: there is none, so no table was saved here")
-        found = json.loads(path.read_text())
-        if [found["shard"], found["shards"], found["settings"]["dim"]] != [
-            self.number,
-            self.shards,
-            self.settings.dim,
-        ]:
-            raise InvalidArgument(
-                f"{folder}: expected shard {self.number} of {self.shards}, rows of {self.settings.dim}, got "
-                f"{found['shard']} of {found['shards']} with {found['settings']['dim']}"
-            )
+    def load(self, root: Path, name: str) -> None:
+        """The rows of a copy that `save` wrote under `root`, by any number of shards. Raises
+        FileNotFoundError, ValueError."""
         if isinstance(self.layer, HybridEmbedding):
             raise InvalidArgument(
                 "load: a table with a cache is opened with its folder, and not loaded from another"
             )
+        sources = sources_of(root, name, self.settings.dim)
         notes = self.layer.notes
-        self.layer = self._layer(None)
-        self.layer.load(folder / ROWS)
+        self.layer = filled(lambda: self._layer(None), sources, self.number, self.shards)
         self.layer.notes = notes
         rule: Any = getattr(rules, self.settings.rule)
         self.rule = rule(learning_rate=0.0, parameters=[self.layer.weight], **self.settings.rule_settings)

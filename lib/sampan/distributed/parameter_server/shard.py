@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...engine.errors import InvalidArgument
-from .part import DESCRIPTION, Part
+from .part import Part
 from .push_log import Push
+from .resharding import DESCRIPTION
 from .settings import TableSettings
 from .wire import narrow, wide
 
@@ -55,7 +56,7 @@ class Shard:
         if part is None:
             folder = self.root / name if self.on_disk else None
             part = self.parts[name] = Part(given, self.number, self.shards, folder)
-            if self.source and Path(self.source, f"shard-{self.number:04}", name).exists():
+            if self.source and any(Path(self.source).glob(f"shard-*/{name}/{DESCRIPTION}")):
                 self.load(name, self.source)
         elif part.settings != given:
             raise InvalidArgument(
@@ -87,9 +88,9 @@ class Shard:
             part.save(Path(folder, f"shard-{self.number:04}", name) if folder else None)
 
     def load(self, name: str, folder: str) -> None:
-        """The rows of a table from what `save` copied under `folder`. Raises FileNotFoundError,
-        ValueError."""
-        self._part(name).load(Path(folder, f"shard-{self.number:04}", name))
+        """The rows of a table from what `save` copied under `folder`, also of another number of shards.
+        Raises FileNotFoundError, ValueError."""
+        self._part(name).load(Path(folder), name)
 
     def shrink(self, max_age: int) -> int:
         """Remove rows of all tables that the last `max_age` look-ups did not name; how many."""
