@@ -9,16 +9,19 @@ every call, =none none.
 
 A process that waits for more than a second writes its call to the key-value store and reads those of the
 others: a difference raises CommunicationError on both; without one a warning names the processes that are
-waited for.
+waited for. A store whose process is stopped does not answer, and torch then waits without end: each request
+runs in a thread, which is left behind after two seconds.
 """
 
 import hashlib
 import json
 import os
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
@@ -32,8 +35,11 @@ from .group import Group
 CHECK = "SAMPAN_CHECK_COLLECTIVES"
 KNOWN_PAIRS = 100_000
 NOTED_AFTER, WARNED_AFTER = 1.0, 5.0  # seconds of waiting
-SHORTEST_PAUSE = 20e-6  # between two looks at torch's work
+LOOK = timedelta(seconds=0.25)  # of waiting, between two looks at the time
+ANSWER = 2.0  # seconds that the store has for an answer
+SHORTEST_PAUSE = 20e-6  # between two looks at NCCL's work
 _last_note = [0.0]
+_unanswered: list[threading.Thread] = []  # the request that the store has not answered yet
 
 
 class CommunicationError(RuntimeError):
@@ -55,7 +61,7 @@ class Call(NamedTuple):
 
     def __str__(self) -> str:
         place = f"(call {self.number} of {self.group.name}) at {self.file}:{self.line}"
-        return f"{self.name} {self.signature} {place}"
+        return " ".join(part for part in (self.name, self.signature, place) if part)
 
 
 def enter(
@@ -112,7 +118,7 @@ def _compare(call: Call) -> None:
             f"different/{group.checks.group_name}/{group.compared}/{rank}" for rank in range(group.nranks)
         ]
         _write(keys[group.rank], str(call))
-        raise _different(call, call.number, [_read(key, seconds=3) or "no answer" for key in keys])
+        raise _different(call, call.number, [text or "no answer" for text in _read(keys, seconds=3)])
 
 
 def _different(call: Call, number: int, calls: Sequence[str]) -> CommunicationError:
@@ -139,12 +145,10 @@ def until_done(work: Any, call: Call) -> None:
     """Wait for torch's Work of a call. Raises CommunicationError if it fails, or the others do something
     else."""
     start = time.monotonic()
-    pause, noted, warned = SHORTEST_PAUSE, 0.0, False
+    waited, noted, warned = 0.0, 0.0, False
     try:
-        while not work.is_completed():
-            time.sleep(pause)
+        while not _ended(work, call.group, waited):
             waited = time.monotonic() - start
-            pause = max(SHORTEST_PAUSE, min(waited / 10, 0.01))
             if waited > NOTED_AFTER + noted:
                 noted = waited
                 _note(call)
@@ -153,11 +157,27 @@ def until_done(work: Any, call: Call) -> None:
                 warned = True
                 text = f"{call} has waited {waited:.0f} s; {_others(call)}"
                 warnings.warn(text, RuntimeWarning, stacklevel=4)
-        work.wait()
     except CommunicationError:
         raise
     except RuntimeError as error:
         raise failed(call, error) from error
+
+
+def _ended(work: Any, group: Group, waited: float) -> bool:
+    """Wait a little: whether torch's Work has ended. Raises its error."""
+    if group.backend != "GLOO":  # NCCL ends what was waited for in vain
+        if work.is_completed():
+            work.wait()
+            return True
+        time.sleep(max(SHORTEST_PAUSE, min(waited / 10, 0.01)))
+        return False
+    try:
+        work.wait(LOOK)
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()
+    return True
 
 
 def failed(call: Call, error: Exception) -> CommunicationError:
@@ -173,7 +193,7 @@ def _refuse_difference(call: Call) -> None:
     """CommunicationError where another process's call with the same number as one of this process is
     another."""
     own = {recent.number: recent for recent in call.group.recent}
-    if text := _read(f"broken/{call.group.checks.group_name}/{call.number}"):
+    if text := _read([f"broken/{call.group.checks.group_name}/{call.number}"])[0]:
         _forget(call.group)
         raise CommunicationError(f"{call.name}: {text}")
     states = _states(call.group)
@@ -194,14 +214,17 @@ def _note(call: Call) -> None:
 
 
 def _states(group: Group) -> list[Any]:
-    texts = [_read(f"state/{group.checks.group_name}/{rank}") for rank in range(group.nranks)]
+    texts = _read([f"state/{group.checks.group_name}/{rank}" for rank in range(group.nranks)])
     return [json.loads(text) if text else None for text in texts]
 
 
 def _others(call: Call) -> str:
     """What the other processes were last seen calling."""
+    states = _states(call.group)
+    if _silent():
+        return "rank 0, which keeps the notes of all, does not answer: it is stopped or cannot be reached"
     parts = []
-    for rank, state in zip(call.group.ranks, _states(call.group), strict=True):
+    for rank, state in zip(call.group.ranks, states, strict=True):
         if rank == call.group.ranks[call.group.rank]:
             continue
         if state is None:
@@ -215,30 +238,56 @@ def _others(call: Call) -> str:
     return "; ".join(parts)
 
 
+# --- the key-value store ---
+
+
 def _write(key: str, text: str) -> None:
-    try:
-        environment.state["store"].set(key, text)
-    except RuntimeError as error:
-        _no_store(error)
+    store = environment.state["store"]
+    _asked(lambda: store.set(key, text), ANSWER)
 
 
-def _read(key: str, seconds: float = 0.0) -> str | None:
-    """The text of a key, None if it is not there within some seconds."""
-    end = time.monotonic() + seconds
-    try:
-        while not environment.state["store"].check([key]):
+def _read(keys: Sequence[str], seconds: float = 0.0) -> list[str | None]:
+    """The text of each key, None if it is not there within some seconds."""
+    store, end = environment.state["store"], time.monotonic() + seconds
+
+    def read() -> list[str | None]:
+        while not all(there := [store.check([key]) for key in keys]):
             if time.monotonic() >= end:
-                return None
+                break
             time.sleep(0.01)
-        return str(environment.state["store"].get(key).decode())
-    except RuntimeError as error:
-        _no_store(error)
+        return [
+            store.get(key).decode() if present else None for key, present in zip(keys, there, strict=True)
+        ]
+
+    return _asked(read, ANSWER + seconds) or [None] * len(keys)
+
+
+def _asked(request: Callable[[], Any], seconds: float) -> Any:
+    """The store's answer to a request; None, with a warning, where it fails, and where there is none in
+    time."""
+    if _silent():
         return None
+    answers: list[Any] = []
+
+    def ask() -> None:
+        try:
+            answers.append(request())
+        except RuntimeError as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=ask, name="sampan-store", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    answer = answers[0] if answers else None
+    if not answers:
+        _unanswered[:] = [thread]
+    elif isinstance(answer, RuntimeError):
+        text = f"the key-value store of rank 0 does not answer: {str(answer).splitlines()[0]}"
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        answer = None
+    return answer
 
 
-def _no_store(error: Exception) -> None:
-    warnings.warn(
-        f"the key-value store of rank 0 does not answer: {str(error).splitlines()[0]}",
-        RuntimeWarning,
-        stacklevel=3,
-    )
+def _silent() -> bool:
+    """Whether the store still owes an answer."""
+    return any(thread.is_alive() for thread in _unanswered)

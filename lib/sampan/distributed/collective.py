@@ -49,13 +49,16 @@ def _get_default_group() -> Group:
 
 
 def ready(what: str, group: Group | None) -> Group | None:
-    """The group of a call, None where this process is not in it. RuntimeError before init_parallel_env."""
+    """The group of a call, None where this process is not in it. RuntimeError before init_parallel_env, and
+    after the group was destroyed."""
     if group is not None and not isinstance(group, Group):
         raise TypeError(f"{what}: expected a Group, got {type(group).__name__}")
     if not initialized():
         raise RuntimeError(f"{what}: The global group is not initialized. Call init_parallel_env first.")
     group = _get_default_group() if group is None else group
     if group.is_member():
+        if group.nranks > 1 and groups.get(group.id) is not group:
+            raise RuntimeError(f"{what}: group {group.name} was destroyed; make it anew with new_group")
         return group
     text = f"{what}: Current global rank {get_rank()} is not in group {group.name}"
     warnings.warn(text, UserWarning, stacklevel=3)

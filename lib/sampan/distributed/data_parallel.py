@@ -99,13 +99,14 @@ class DataParallel(Layer):
             raise InvalidArgument("DataParallel: layers: expected parameters to train, got none")
         sizes = self.comm_buffer_size, self.last_comm_buffer_size
         self._reducer = Reducer(named, process_group, *sizes, self.find_unused_parameters)
+        self._reducer.members = self.group
         self._token.register_post_accumulate_grad_hook(self._ended)
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         """The layer's result. Shapes are those of the layer."""
         if self._reducer is None or not is_grad_enabled():
             return self._layers(*inputs, **settings)
-        self._reducer.forward()
+        self._reducer.forward(self.training and self.grad_need_sync)
         outputs = self._layers(*inputs, **settings)
         return self._watched(outputs, self._reducer) if self.grad_need_sync else outputs
 

@@ -221,8 +221,9 @@ def _leave() -> None:
 
 
 def disconnect() -> None:
-    """Forget all groups, and that `init_parallel_env` was called."""
+    """Forget all groups; where there are several processes, also that `init_parallel_env` was called."""
     groups.clear()
+    state["initialized"] = state["initialized"] and get_world_size() == 1
     _leave()
 
 

@@ -7,6 +7,7 @@ the walk goes on. PyTorch Distributed (Li et al., VLDB 2020, section 3.2) descri
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,17 +16,25 @@ import torch.distributed as c10d
 
 from ..engine.tensor import InvalidArgument, Tensor
 from ..kernels.arena import lent
+from ..names.framework import get_flags
 from ..row_sparse import rows_of
+from .agreement import Call, CommunicationError, enter, failed, until_done
+from .group import Group, groups
 from .row_exchange import RowExchange, started_sum
 
+CHECKED = "FLAGS_check_nan_inf"
+MOST_FORWARDS, MOST_COMPARED = 8, 32  # bfloat16 holds their product, the sum over so many processes
 FEWEST = 6  # buckets, about, of a small network: with one or two there is nothing to send during backward
 
 
 class Bucket:
-    """Gradients of one dtype and device that are sent as one message: [all elements, a flag for each one].
+    """Gradients of one dtype and device that are sent as one message: [all elements, a flag for each
+    parameter, two numbers].
 
     A flag is 1 where the parameter got no gradient in this process: after the sum every process knows how
-    many had none. The memory is new in each step, because the gradients of the step before may be in use.
+    many had none. The numbers are how many gradients are not finite, where that is looked for, and the
+    forward passes, in the first bucket. The memory is new in each step, because the gradients of the step
+    before may be in use.
     """
 
     def __init__(self, places: Sequence[int], parameters: Sequence[Tensor]) -> None:
@@ -50,7 +59,7 @@ class Bucket:
 
     @property
     def flags(self) -> Any:
-        """In how many processes each parameter got no gradient."""
+        """In how many processes each parameter got no gradient; the two numbers."""
         return self.buffer[self.starts[-1] :]
 
     def view(self, at: int) -> Any:
@@ -61,7 +70,7 @@ class Bucket:
         """Copy a parameter's gradient times `factor`; zeros where there is none."""
         if self.buffer is None:
             like = self.parameters[0].data
-            size = (self.starts[-1] + len(self.places),)
+            size = (self.starts[-1] + len(self.places) + 2,)
             self.buffer = lent(size, like.dtype) if like.device.type == "cpu" else like.new_empty(size)
             self.flags.zero_()
         gradient: Any = self.parameters[at]._grad
@@ -125,6 +134,10 @@ class Reducer:
     ) -> None:
         self.names, self.parameters = [name for name, _ in named], [tensor for _, tensor in named]
         self.group, self.size, self.last, self.unused = group, size, last, unused
+        self.members: Group | None = None  # where another group than that of all processes was given
+        self.call: Call | None = None  # the backward that is exchanged now
+        self.forwards = 0  # training passes since the last exchange
+        self.checked = False  # whether gradients that are not finite are looked for
         self.world, self.rank = c10d.get_world_size(group), c10d.get_rank(group)
         self.exchange: Callable[[Bucket, Any], Any] = sent_whole
         self.half: torch.dtype | None = None  # in which rows are sent
@@ -155,12 +168,15 @@ class Reducer:
     def start(self) -> None:
         """Make ready for a step."""
         self.arrived: dict[int, None] = {}  # in order
+        self.strange: list[str] = []  # gradients of this process that are not finite
         self.next = 0  # the bucket that is sent next: all processes send in one order
         for bucket in self.buckets or ():
             bucket.start()
 
-    def forward(self) -> None:
-        """Called before each forward: follow changes of stop_gradient, forget a backward that failed."""
+    def forward(self, counted: bool) -> None:
+        """Called before each forward: follow changes of stop_gradient, forget a backward that failed.
+        counted: whether its backward is to be exchanged."""
+        self.forwards += counted
         if self.trainable != [not tensor.stop_gradient for tensor in self.parameters]:
             self.watch()
         elif self.arrived:
@@ -169,7 +185,12 @@ class Reducer:
 
     def begin(self) -> None:
         """A backward has come to an output: its gradients are exchanged."""
-        self.armed = True
+        members = self.members or groups.get(0)
+        if not self.armed and members is not None and members.checks is not None:
+            trained = [name for name, there in zip(self.names, self.trainable, strict=True) if there]
+            label = f"of {len(trained)} parameters from {trained[0]!r} to {trained[-1]!r}"
+            self.call = enter("DataParallel's backward", members, label=label)
+        self.armed, self.checked = True, bool(get_flags(CHECKED)[CHECKED])
 
     def ready(self, place: int) -> None:
         """A parameter's gradient is complete."""
@@ -183,14 +204,28 @@ class Reducer:
             )
         self.arrived[place] = None
         if place in self.where:
-            bucket, at = self.where[place]
-            bucket.fill(at, 1 / self.world, False)
+            self.put(*self.where[place], missing=False)
             self.send()
+
+    def put(self, bucket: Bucket, at: int, missing: bool) -> None:
+        """Copy a gradient into its bucket, and note where it is not finite."""
+        bucket.fill(at, 1 / self.world, missing)
+        if self.checked:
+            bucket.flags[-2] += self.note(bucket.places[at], bucket.view(at))
+
+    def note(self, place: int, values: Any) -> bool:
+        """Whether values of a parameter's gradient are not finite; its name is then kept."""
+        count = int((~values.isfinite()).sum())
+        if count:
+            self.strange.append(f"{self.names[place]} ({count} of {values.numel()} values)")
+        return count > 0
 
     def send(self) -> None:
         """Start the exchange of the buckets that are full, in their order."""
         buckets: Any = self.buckets
         while self.next < len(buckets) and not buckets[self.next].empty:
+            if self.next == 0:
+                buckets[0].flags[-1] = min(self.forwards, MOST_FORWARDS)
             buckets[self.next].work = self.exchange(buckets[self.next], self.group)
             self.next += 1
 
@@ -203,33 +238,88 @@ class Reducer:
         for bucket in buckets:
             for at in sorted(bucket.empty):
                 place = bucket.places[at]
-                bucket.fill(at, 1 / self.world, place not in self.arrived and place not in self.unsent)
+                self.put(bucket, at, place not in self.arrived and place not in self.unsent)
         self.send()
         for bucket in buckets:
             self.wait(bucket)
+        self.compare_forwards()
+        if self.checked:
+            self.note_rows()
         lacking = self.exchange_rows()
         for bucket in buckets:
-            for at, count in enumerate(bucket.flags.tolist()):
+            for at, count in enumerate(bucket.flags[:-2].tolist()):
                 if count:
                     lacking.append(bucket.places[at])
                     if count < self.world:
                         bucket.give(at)
-        arrived = {*self.arrived, *self.unsent}
+        arrived, strange = {*self.arrived, *self.unsent}, self.strange
+        not_finite = self.not_finite()
         self.unsent.clear()
         self.start()
+        if not_finite:
+            self.refuse_values(strange)
         if lacking and not self.unused:
             self.refuse(arrived)
 
     def wait(self, bucket: Bucket) -> None:
-        """Wait for a bucket. RuntimeError that names what it holds where a process does not answer."""
+        """Wait for a bucket. CommunicationError that names what it holds, and who is missing in which line,
+        where a process does not answer."""
         try:
-            bucket.work.wait()
+            if self.call is None:
+                bucket.work.wait()
+            else:
+                until_done(bucket.work, self.call)
         except RuntimeError as error:
             first, last = (self.names[bucket.places[at]] for at in (0, -1))
-            raise RuntimeError(
+            raise CommunicationError(
                 f"DataParallel: process {self.rank} of {self.world}: the exchange of the gradients from "
-                f"{first!r} to {last!r} failed; another process ended, or did not run this backward: {error}"
+                f"{first!r} to {last!r} failed; another process ended, or did not run this backward (it left "
+                f"out a step, or has fewer batches): {error}"
             ) from error
+
+    def compare_forwards(self) -> None:
+        """Warn where this process ran another number of training passes than the others since the last
+        exchange: then gradients of different steps were averaged."""
+        own, self.forwards = min(self.forwards, MOST_FORWARDS), 0
+        if not self.buckets or self.world > MOST_COMPARED:
+            return
+        total = round(float(self.buckets[0].flags[-1]))
+        if total != own * self.world:
+            text = (
+                f"DataParallel: process {self.rank} ran {own} forward passes since the last exchange of "
+                f"gradients, all {self.world} processes together {total}: did one leave out a backward?"
+            )
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def note_rows(self) -> None:
+        """`note` of the gradients of tables."""
+        for place in self.rows:
+            gradient: Any = self.parameters[place]._grad
+            rows = None if gradient is None or type(gradient) is Tensor else rows_of(gradient)
+            if gradient is not None:
+                self.note(place, gradient.data if rows is None else rows.sums()[1])
+
+    def not_finite(self) -> bool:
+        """Whether a process has a gradient that is not finite, which all know after the exchange."""
+        buckets: Any = self.buckets
+        if any(float(bucket.flags[-2]) for bucket in buckets):
+            return True
+        if not (self.checked and self.rows):
+            return False
+        total = torch.tensor(len(self.strange))
+        started_sum(total, self.group).wait()
+        return bool(total)
+
+    def refuse_values(self, strange: list[str]) -> None:
+        """FloatingPointError in all processes; strange: the gradients of this one that are not finite."""
+        told = self.told(strange)
+        raise FloatingPointError(f"DataParallel: gradients are not finite ({told}); no step was taken")
+
+    def told(self, mine: list[str]) -> str:
+        """What each process tells, of those that tell something."""
+        heard: list[Any] = [None] * self.world
+        c10d.all_gather_object(heard, mine, group=self.group)
+        return "; ".join(f"process {rank}: {', '.join(names)}" for rank, names in enumerate(heard) if names)
 
     def plan(self) -> None:
         """Agree on buckets and on the parameters whose gradients are rows."""
@@ -265,15 +355,18 @@ class Reducer:
         if self.exchange_of_rows is None:
             return []
         arrived = {*self.arrived, *self.unsent}
-        missing = self.exchange_of_rows([place not in arrived for place in self.rows])
+        try:
+            missing = self.exchange_of_rows([place not in arrived for place in self.rows])
+        except RuntimeError as error:
+            if self.call is None:
+                raise
+            raise failed(self.call, error) from error
         return [place for place, count in zip(self.rows, missing, strict=True) if count]
 
     def refuse(self, arrived: set[int]) -> None:
         """RuntimeError for parameters without a gradient, in all processes. arrived: those with one here."""
-        heard: list[Any] = [None] * self.world
         mine = [self.names[at] for at, there in enumerate(self.trainable) if there and at not in arrived]
-        c10d.all_gather_object(heard, mine, group=self.group)
-        told = "; ".join(f"process {rank}: {', '.join(names)}" for rank, names in enumerate(heard) if names)
+        told = self.told(mine)
         raise RuntimeError(
             f"DataParallel: parameters got no gradient in this backward ({told}); pass "
             "find_unused_parameters=True if the loss does not depend on all of them in each step"

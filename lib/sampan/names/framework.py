@@ -1,6 +1,7 @@
 """Flags, modes, independent generators and constructors by dtype."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,10 +37,13 @@ _flags: dict[str, Any] = {
     "FLAGS_use_stride_kernel": True,
 }
 _modes = {"dynamic": True}
+_CHECK = "FLAGS_check_nan_inf"  # Paddle's spelling, which may be a variable of the environment too
+_flags[_CHECK] = os.environ.get(_CHECK, "") in ("1", "True", "true")
 
 
 def set_flags(flags):
-    """Store values for names that begin with FLAGS_. They have no effect; torch has other settings."""
+    """Store values for names that begin with FLAGS_. They have no effect, torch has other settings; but
+    FLAGS_check_nan_inf lets DataParallel look for gradients that are not finite."""
     if not isinstance(flags, dict):
         raise InvalidType(f"set_flags: expected a dict, got {type(flags).__name__}")
     unknown = [name for name in flags if not str(name).startswith("FLAGS_")]

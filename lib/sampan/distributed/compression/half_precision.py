@@ -18,9 +18,13 @@ class Then:
     def __init__(self, work: Any, function: Callable[[], None]) -> None:
         self.work, self.function = work, function
 
-    def wait(self) -> None:
-        self.work.wait()
+    def wait(self, *timeout: Any) -> None:
+        self.work.wait(*timeout)
         self.function()
+
+    def is_completed(self) -> bool:
+        """Whether `wait` would return or raise at once."""
+        return bool(self.work.is_completed())
 
 
 class HalfPrecision:

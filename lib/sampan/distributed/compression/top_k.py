@@ -69,7 +69,7 @@ class TopK:
         v.add_(u.mul_(self.momentum).add_(gradient))
         count = max(1, math.ceil(v.numel() * (1 - part)))
         chosen = largest(v, count)
-        message = torch.empty(8 * count + 4 * len(bucket.places), dtype=torch.uint8, device=v.device)
+        message = torch.empty(8 * count + 4 * len(bucket.flags), dtype=torch.uint8, device=v.device)
         message[: 4 * count].view(torch.int32).copy_(chosen)
         message[4 * count : 8 * count].view(torch.float32).copy_(v[chosen])
         message[8 * count :].view(torch.float32).copy_(bucket.flags)

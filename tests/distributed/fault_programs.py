@@ -1,0 +1,158 @@
+"""Programs that test_faults.py runs in each of several processes. They return plain values."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+import warnings
+
+import numpy as np
+
+import sampan as paddle
+import sampan.distributed as dist
+from sampan import nn
+from sampan.distributed import agreement
+from sampan.distributed.agreement import CommunicationError
+
+
+def network():
+    """(DataParallel, optimizer) of the same network in each call."""
+    paddle.seed(11)
+    layer = nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.3), nn.ReLU(), nn.Linear(16, 1))
+    model = paddle.DataParallel(layer, comm_buffer_size=0.0003, last_comm_buffer_size=0.0001)
+    return model, paddle.optimizer.Adam(0.01, parameters=model.parameters())
+
+
+def batch(step):
+    rng = np.random.default_rng([step, dist.get_rank()])
+    return paddle.to_tensor(rng.standard_normal((8, 6)).astype("float32"))
+
+
+def trained(steps, before=lambda step: None):
+    """The losses, and the sum of the weights after them. before: called in each step before its backward."""
+    model, optimizer = network()
+    losses = []
+    for step in range(steps):
+        loss = (model(batch(step)) ** 2).mean()
+        before(step)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(loss.item())
+    return losses, float(sum(p.sum() for p in model.parameters()))
+
+
+def stop_here(seconds):
+    """Stop this process with SIGSTOP; another one lets it go on."""
+    with subprocess.Popen(["sh", "-c", f"sleep {seconds}; kill -CONT {os.getpid()}"]):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def stopped(who, seconds):
+    """Training that nothing disturbs, and training in which one process stops; its warnings."""
+    whole = trained(5)
+    usual = agreement.NOTED_AFTER, agreement.WARNED_AFTER, agreement.ANSWER
+    agreement.NOTED_AFTER, agreement.WARNED_AFTER, agreement.ANSWER = 0.2, 0.4, 0.3
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            disturbed = trained(
+                5, lambda step: stop_here(seconds) if (step, dist.get_rank()) == (3, who) else None
+            )
+    finally:
+        agreement.NOTED_AFTER, agreement.WARNED_AFTER, agreement.ANSWER = usual
+    return disturbed == whole, [str(one.message) for one in seen], os.getpid()
+
+
+def leaves_out_a_backward():
+    """Rank 1 runs no backward in step 2. What both are told then, and as the others end their steps."""
+    model, optimizer = network()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        start = time.monotonic()
+        try:
+            for step in range(4):
+                loss = (model(batch(step)) ** 2).mean()
+                if (step, dist.get_rank()) == (2, 1):
+                    continue
+                loss.backward()
+                optimizer.step()
+                optimizer.clear_grad()
+            dist.barrier()
+        except CommunicationError as error:
+            ended = str(error)
+    dist.restart_process_group()
+    after = trained(1)[0]
+    return [str(one.message) for one in seen], ended, time.monotonic() - start, len(after)
+
+
+class Words(nn.Layer):
+    """A table whose gradients are rows, and a layer over it."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(20, 4, sparse=True), nn.Linear(4, 1)
+
+    def forward(self, ids):
+        return self.out(self.table(ids))
+
+
+def not_finite(everywhere):
+    """What is said of a NaN that rank 1 computes in its second step, in one gradient or in all; whether the
+    weights stay in that step, and change in the next one."""
+    model = paddle.DataParallel(Words())
+    optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+    sums, text, mine = [], "", dist.get_rank() == 1
+    paddle.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        for step in range(3):
+            factor = float("nan") if mine and step == 1 else 1.0
+            poisoned = model._layers.out.bias.register_hook(lambda gradient, factor=factor: gradient * factor)
+            outputs = model(paddle.to_tensor([1, 2, 2 + dist.get_rank()]))
+            try:
+                (outputs * (factor if everywhere else 1.0)).mean().backward()
+                optimizer.step()
+            except FloatingPointError as error:
+                text = str(error)
+            poisoned.remove()
+            optimizer.clear_grad()
+            sums.append(sum(float(p.sum()) for p in model.parameters()))
+    finally:
+        paddle.set_flags({"FLAGS_check_nan_inf": False})
+    return text, sums[1] == sums[0], bool(np.isfinite(sums[2])) and sums[2] != sums[1]
+
+
+def refusal(call):
+    """The error of a call."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "none"
+
+
+def destroyed():
+    """Collectives in a group that this process is not in, in one that was destroyed, and after all were."""
+    x = paddle.ones([2])
+    other, part = dist.new_group([1 - dist.get_rank()]), dist.new_group()
+    dist.all_reduce(x, group=part)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        nothing = dist.all_reduce(x, group=other)
+    dist.destroy_process_group(part)
+    found = [refusal(lambda: dist.all_reduce(x, group=part)), refusal(lambda: dist.barrier(part))]
+    task = dist.all_reduce(paddle.ones([1]), sync_op=False)
+    task.wait()
+    dist.destroy_process_group()
+    found += [
+        refusal(lambda: dist.all_reduce(x)),
+        refusal(dist.barrier),
+        refusal(lambda: dist.broadcast(x, 0, part)),
+    ]
+    found += [refusal(lambda: paddle.DataParallel(nn.Linear(2, 2)))]
+    dist.init_parallel_env()
+    found.append(refusal(lambda: dist.all_reduce(x, group=part)))
+    dist.all_reduce(x)
+    return found, (nothing, [str(one.message) for one in seen]), x.tolist()
