@@ -29,7 +29,7 @@ import torch.distributed as c10d
 
 from ..dtype import name_of
 from ..engine.errors import OF_THIS_LIBRARY
-from . import environment
+from . import environment, waiting
 from .group import Group
 
 CHECK = "SAMPAN_CHECK_COLLECTIVES"
@@ -144,6 +144,11 @@ def _forget(group: Group) -> None:
 def until_done(work: Any, call: Call) -> None:
     """Wait for torch's Work of a call. Raises CommunicationError if it fails, or the others do something
     else."""
+    with waiting.for_others(call.name):
+        _until_done(work, call)
+
+
+def _until_done(work: Any, call: Call) -> None:
     start = time.monotonic()
     waited, noted, warned = 0.0, 0.0, False
     try:
@@ -156,7 +161,7 @@ def until_done(work: Any, call: Call) -> None:
             if waited > WARNED_AFTER and not warned:
                 warned = True
                 text = f"{call} has waited {waited:.0f} s; {_others(call)}"
-                warnings.warn(text, RuntimeWarning, stacklevel=4)
+                warnings.warn(text, RuntimeWarning, stacklevel=5)
     except CommunicationError:
         raise
     except RuntimeError as error:

@@ -18,6 +18,7 @@ from ..engine.tensor import InvalidArgument, Tensor
 from ..kernels.arena import lent
 from ..names.framework import get_flags
 from ..row_sparse import rows_of
+from . import waiting
 from .agreement import Call, CommunicationError, enter, failed, until_done
 from .group import Group, groups
 from .row_exchange import RowExchange, started_sum
@@ -266,7 +267,8 @@ class Reducer:
         where a process does not answer."""
         try:
             if self.call is None:
-                bucket.work.wait()
+                with waiting.for_others("all_reduce"):
+                    bucket.work.wait()
             else:
                 until_done(bucket.work, self.call)
         except RuntimeError as error:

@@ -21,7 +21,7 @@ import torch.distributed as c10d
 from ..engine.tensor import Tensor
 from ..kernels.arena import filled_like
 from ..row_sparse import Part, RowGradient, rows_of
-from . import traffic
+from . import traffic, waiting
 
 DENSE, MISSING = -1, -2  # in place of a number of rows: all rows have a gradient; none was computed
 Rows = tuple[torch.Tensor, torch.Tensor]  # ids [n], rows [n, d]; no id repeats
@@ -188,7 +188,8 @@ class RowExchange:
                     operations.append(c10d.P2POp(call, message, group=self.group, group_peer=peer))
         traffic.count("rows", sent[self.rank].nbytes, total)
         for work in c10d.batch_isend_irecv(operations) if operations else ():
-            work.wait()
+            with waiting.for_others("rows"):
+                work.wait()
 
 
 def _merged(table: Tensor) -> Rows | None:

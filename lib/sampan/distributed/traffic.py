@@ -7,6 +7,8 @@ processes). Headers of TCP and of the backend are not counted.
 
 from typing import NamedTuple
 
+from . import throttle
+
 __all__ = ["Bytes", "count", "reset", "step", "steps", "totals"]
 
 
@@ -25,9 +27,11 @@ KEPT_STEPS = 1000
 
 
 def count(name: str, payload: int, wire: int) -> None:
-    """Add one call of the collective `name`."""
+    """Add one call of the collective `name`, which is sent now: where `throttle` limits the network, wait."""
     before = _totals.get(name) or Bytes()
     _totals[name] = Bytes(before.calls + 1, before.payload + payload, before.wire + wire)
+    if throttle.rate() is not None:
+        throttle.pause(wire)
 
 
 def totals() -> dict[str, Bytes]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as c10d
 
-from . import traffic
+from . import traffic, waiting
 from .agreement import Call, enter, failed, until_done
 from .group import Group
 
@@ -84,7 +84,8 @@ class Blocking:
 
     def wait_for(self, call: Call) -> None:
         try:
-            self.work.wait()
+            with waiting.for_others(call.name):
+                self.work.wait()
         except RuntimeError as error:
             raise failed(call, error) from error
         self.done = True

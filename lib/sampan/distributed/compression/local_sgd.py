@@ -10,6 +10,7 @@ import torch
 from ...engine import tape
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
+from .. import waiting
 from ..row_exchange import started_sum
 
 
@@ -51,7 +52,8 @@ def average(buffers: list[torch.Tensor], group: Any) -> list[torch.Tensor]:
     for kind in dict.fromkeys(buffer.dtype for buffer in buffers):
         places = [place for place, buffer in enumerate(buffers) if buffer.dtype is kind]
         whole = torch.cat([buffers[place].flatten() for place in places]).mul_(1 / world)
-        started_sum(whole, group).wait()
+        with waiting.for_others("all_reduce"):
+            started_sum(whole, group).wait()
         parts = whole.split([buffers[place].numel() for place in places])
         for place, part in zip(places, parts, strict=True):
             found[place] = part.view(buffers[place].shape)

@@ -4,6 +4,8 @@
 `Run` in the program finds the state and the place in the data.
 """
 
+from .report import Report as Report
+from .report import Reporter as Reporter
 from .run import Run as Run
 from .run import Step as Step
 from .samples import Samples as Samples

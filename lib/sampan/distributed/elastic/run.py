@@ -1,5 +1,6 @@
 """A training run that goes on after its processes were killed, and with another number of them."""
 
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from ...engine.tensor import Tensor
 from ..environment import ParallelEnv, is_initialized
 from ..objects import all_gather_object, broadcast_object_list
 from .kept import Background, Copies, memory_folder
+from .report import Reporter
 from .samples import Samples
 
 
@@ -25,6 +27,7 @@ class Step:
 
     def __init__(self, number: int, samples: np.ndarray, batch: int, rank: int, world: int) -> None:
         self.number, self.samples, self.batch, self.rank, self.world = number, samples, batch, rank, world
+        self.loss = math.nan  # that `share` was given
 
     def share(self, loss: Tensor) -> Tensor:
         """This process's part of the loss, from the mean over its own samples: loss * n * world / batch.
@@ -40,6 +43,7 @@ class Step:
             raise FloatingPointError(
                 f"step {self.number}: the loss of rank {self.rank} is {loss.tolist()}, of the samples {shown}"
             )
+        self.loss = float(loss.data.mean())
         return loss * (self.samples.size * self.world / self.batch)
 
 
@@ -55,7 +59,7 @@ class Run:
     At most `every` steps are lost when processes are killed. With the same number of processes the steps
     after a restart are those of a run that nothing disturbed, bit for bit; the random numbers are too. With
     another number the sums of gradients have another order. Generators of the program's own are in `more`, or
-    begin anew.
+    begin anew. reporter: it is told each step and its loss.
 
         run = Run(model, optimizer, Samples(len(images), batch=64), folder="run")
         for step in run.steps(1000):
@@ -78,6 +82,7 @@ class Run:
         to_disk: int = 5,
         job: str | None = None,
         more: Mapping[str, Any] | None = None,
+        reporter: Reporter | None = None,
     ) -> None:
         if not isinstance(samples, Samples):
             raise InvalidType(f"samples: expected Samples, got {type(samples).__name__}")
@@ -90,7 +95,7 @@ class Run:
                 raise InvalidType(
                     f"{name}: expected state_dict and set_state_dict, got {type(part).__name__}"
                 )
-        self.samples, self.every, self.to_disk = samples, every, to_disk
+        self.samples, self.every, self.to_disk, self.reporter = samples, every, to_disk, reporter
         env = ParallelEnv()
         self.rank, self.world = (env.rank, env.world_size) if is_initialized() else (0, 1)
         local = int(os.environ.get("LOCAL_RANK", os.environ.get("PADDLE_LOCAL_RANK", self.rank)))
@@ -107,7 +112,10 @@ class Run:
         for number in range(self.restored, until):
             begun = time.perf_counter()
             part = self.samples.part(number, self.rank, self.world)
-            yield Step(number, part, self.samples.of_step(number).size, self.rank, self.world)
+            step = Step(number, part, self.samples.of_step(number).size, self.rank, self.world)
+            yield step
+            if self.reporter is not None:
+                self.reporter.step(number, step.loss)
             if self.rank == 0:
                 session.progress(number + 1, until, seconds=time.perf_counter() - begun)
             if (number + 1) % self.every == 0 and number + 1 < until:
