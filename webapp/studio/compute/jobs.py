@@ -107,9 +107,10 @@ def start(
     ask: Ask,
     cwd: str | os.PathLike[str] | None = None,
     queue: bool = True,
+    workers_of_its_own: bool = False,
 ) -> Job:
     """Start a job. Without `queue`, only if a place is free now. A request for several places starts the script in as many
-    workers, which are connected by `init_parallel_env()` in it.
+    workers, which are connected by `init_parallel_env()` in it, unless the script starts `workers_of_its_own`.
 
     Raises FileNotFoundError if the script does not exist, and `lease.Refused` if there is no place: full (without
     `queue`), over quota, or more than this machine can give.
@@ -126,7 +127,7 @@ def start(
         raise full(answer)
     id = f"{time.strftime('%m%d-%H%M')}-{uuid.uuid4().hex[:6]}"
     job = Job(id, ask, [str(file), *arguments], str(folder), time.time(), ticket, folder=_folder(id))
-    if ask.places > 1:
+    if ask.places > 1 and not workers_of_its_own:
         job = replace(job, command=workers.command(job.command, ask.places, job.artefacts))
     if not isinstance(answer, Place):
         job = replace(job, lease=answer.id, device=answer.device)
