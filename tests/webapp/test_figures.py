@@ -30,6 +30,11 @@ def test_duration(seconds: float, en: str, zh: str) -> None:
     assert (figures.duration(seconds, "en"), figures.duration(seconds, "zh")) == (en, zh)
 
 
+def test_bytes_of_a_network() -> None:
+    told = [figures.decimal_size(n) for n in (0, 812, 1220, 203_900, 12_340_000, 5e9, 2e15)]
+    assert told == ["0 B", "812 B", "1.22 kB", "204 kB", "12.3 MB", "5 GB", "2e+03 TB"]
+
+
 def test_busy_cores_for_a_thread_that_asks_for_the_first_time() -> None:
     """A server answers from many threads; none of them may say 0 while the machine works."""
     busy = sessions._Busy()

@@ -15,6 +15,7 @@ from tests.webapp.running import Studio, free_port, start_studio, until
 from tests.webapp.test_browser_sessions import JOB
 from tests.webapp.views.deploy.test_browser import DeployPage
 from tests.webapp.views.embeddings.test_browser import EmbeddingsPage
+from tests.webapp.views.fleet.test_browser import FleetPage
 from tests.webapp.views.graph.test_browser import GraphPage
 from tests.webapp.views.sparse.test_browser import SparsePage
 from tests.webapp.views.tape.test_browser import TapePage
@@ -314,6 +315,27 @@ def deploy(camera: Camera, lang: str) -> None:
         camera.take(page, "deploy_sentences", lang)
 
 
+def fleet(camera: Camera, lang: str) -> None:
+    with camera.visitor(lang) as page:
+        view = FleetPage(page, camera.url, lang)
+        view.start(exchange="half", pace="20", steps="600")
+        view.running(after=150)
+        view.press("kill", 1)
+        view.running(restarts=1, after=200)
+        page.locator("#fl-rate-1").select_option("50000")
+        view.press("set", 1)
+        page.wait_for_timeout(3000)
+        view.press("pause", 0)
+        page.wait_for_selector('#worker-1[data-waits="0"]')
+        camera.take(page, "fleet", lang)
+        view.press("stop")
+        page.wait_for_selector('#fl-job[data-state="cancelled"]')
+        view.open("planner")
+        page.wait_for_selector('.sx-tab-planner .sx-plot[data-state="drawn"]')
+        page.wait_for_timeout(1000)
+        camera.take(page, "fleet_planner", lang)
+
+
 def trying(camera: Camera, lang: str) -> None:
     with camera.visitor(lang, "studio/page/try?model=activity_small") as page:
         ask = page.get_by_role("button", name=t("try.ask", lang), exact=True).first
@@ -343,6 +365,7 @@ SUBJECTS = [
     Subject("graph", "Graph", "Messages along edges, networks, meta-paths, a stream.", graph),
     Subject("speech", "Speech", "Sound and its text, the beam, the delay; a voice.", speech),
     Subject("deploy", "Deploy", "A network's Program after each pass, and the way to its file.", deploy),
+    Subject("fleet", "Fleet", "Workers that train one network, and what one can do to them.", fleet),
     Subject("models", "Models", "Models that are shipped or saved; two of them compared.", models),
     simple("model", "A model", "Its card.", "studio/models/shipped/activity_small"),
     Subject("try", "Try a model", "A model answers in the visitor's kernel.", trying),
@@ -377,6 +400,9 @@ BESIDE = {
         ("deploy_filters", "Deploy: filters", "What each layer can lose, and the smaller network."),
         ("deploy_bits", "Deploy: bits", "Weights with few bits, their levels and the accuracy."),
         ("deploy_sentences", "Deploy: try", "Two networks answer while a sentence is written."),
+    ],
+    "fleet": [
+        ("fleet_planner", "Fleet: planner", "Machines, bytes and steps per second of a table on shards.")
     ],
     "embeddings": [
         (

@@ -20,6 +20,15 @@ def size(memory: float) -> str:
     return f"{memory / 2**30:.1f} GB" if memory >= 2**30 else f"{memory / 2**20:.0f} MB"
 
 
+def decimal_size(count: float) -> str:
+    """Bytes by powers of 1000, as those of a network are: "812 B", "1.22 kB", "204 MB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
 def ordinal(number: int, lang: str) -> str:
     """ "1st", "2nd", "11th"; Chinese sentences use the plain number."""
     if lang != "en":

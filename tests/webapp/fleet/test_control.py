@@ -31,8 +31,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for job in jobs.all():
         jobs.cancel(job.id)
-        until(lambda id=job.id: jobs.find(id).over)
-    here.store().close()
+        until(lambda: not [one for one in jobs.all() if not one.over])
+    here.store().close()  # type: ignore[attr-defined]  # of a store on a database
 
 
 def seen(condition: Callable[[Fleet], Any]) -> Fleet:
@@ -44,7 +44,7 @@ def seen(condition: Callable[[Fleet], Any]) -> Fleet:
         assert not fleet.job.over, fleet.job.log()
         return fleet if fleet.state and condition(fleet) else None
 
-    return until(look)  # type: ignore[no-any-return]
+    return until(look)
 
 
 def all_run(fleet: Fleet) -> bool:

@@ -169,7 +169,7 @@ def _worker(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _event(told: dict[str, Any]) -> dict[str, Any]:
-    numbers = {name: int(told[name]) for name in ("rank", "rate", "workers") if name in told}
+    numbers: dict[str, Any] = {name: int(told[name]) for name in ("rank", "rate", "workers") if name in told}
     return {"time": float(told["time"]), "what": str(told["what"]), **numbers}
 
 

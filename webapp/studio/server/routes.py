@@ -30,6 +30,7 @@ from . import (
     competitions,
     courses,
     datasets,
+    fleet,
     frontend,
     grading,
     handing_in,
@@ -132,6 +133,7 @@ def add_routes(server: Any) -> None:
         (rf"/jobs/{_JOB}/cancel", sessions.CancelJob, running),
         (rf"/jobs/{_JOB}/remove", sessions.RemoveJob, running),
         (rf"/jobs/{_JOB}/files/(?P<path>.+?)", sessions.JobFile, running),
+        *fleet.routes(),
         *pages.routes(server),
         ("/(.*)", base.NotFound),
     ]

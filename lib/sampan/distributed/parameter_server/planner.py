@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from typing import NamedTuple
@@ -31,7 +32,7 @@ class Costs(NamedTuple):
         machine: another program makes all of it slower."""
         times = []
         for count, dim in ((1, 1), (rows, 1), (rows, 65)):
-            shard = _shard(dim)
+            shard = _shard(dim, capacity=rows)  # no more is reserved: a session's memory is limited
             ids, given = np.arange(count) * 7, np.zeros((count, dim), np.float32)
             found = []
             for step in range(1, rounds + 2):
@@ -57,6 +58,7 @@ class Plan(NamedTuple):
     steps_per_second: float | None
 
 
+@functools.lru_cache(maxsize=16)  # plans of one table for several numbers of machines
 def distinct(ids: int, rows: int, skew: float = 1.05) -> float:
     """How many different ids a batch has, expected: `ids` draws, where rank r of `rows` has a probability
     proportional to r^-skew (Zipf's law). The sum over the ranks of 1 - (1 - p_r)^ids; above a million, ranks
@@ -156,9 +158,9 @@ def zipf(rng: np.random.Generator, count: int, rows: int, skew: float) -> np.nda
     return ((1 + rng.random(count) * ((rows + 1.0) ** power - 1)) ** (1 / power)).astype(np.int64) - 1
 
 
-def _shard(dim: int, rule: str = "SGD", shards: int = 1) -> Shard:
+def _shard(dim: int, rule: str = "SGD", shards: int = 1, capacity: int | None = None) -> Shard:
     settings = {"lazy_mode": True} if rule in ("Adam", "AdamW") else {}
     shard = Shard()
     shard.open("", 0, shards)
-    shard.table("t", {"dim": dim, "rule": rule, "rule_settings": settings})
+    shard.table("t", {"dim": dim, "rule": rule, "rule_settings": settings, "capacity": capacity})
     return shard

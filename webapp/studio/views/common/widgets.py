@@ -47,6 +47,15 @@ def put_up(root: Any, begin: Callable[[], None]) -> None:
     threading.Thread(target=work, name="library", daemon=True).start()
 
 
+class LivePart(anywidget.AnyWidget):
+    """A part of the page that the server renders and refreshes (`static/live_part.js`): `path` is its address under
+    /studio. Its buttons are forms that the server answers."""
+
+    _esm = STATIC / "live_part.js"
+    path = traitlets.Unicode().tag(sync=True)
+    loading = traitlets.Unicode().tag(sync=True)
+
+
 class LiveChart(anywidget.AnyWidget):
     """Lines that grow while something runs (`static/live_chart.js`).
 

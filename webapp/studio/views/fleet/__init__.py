@@ -1,0 +1,1 @@
+"""The page "Fleet": several workers train one network, and a planner for tables on many machines."""
