@@ -79,7 +79,7 @@ def seen(folder: Path, count: int, program: str) -> dict[str, Any]:
         if one.waits is not None:
             place = f"{Path(one.waits.file).name}:{one.waits.line}" if one.waits.file else ""
             waits = {
-                "collective": one.waits.collective, "place": place, "since": one.waits.since,
+                "collective": one.waits.collective.removeprefix("DataParallel's "), "place": place, "since": one.waits.since,
                 "ranks": list(one.waits.ranks), "code": _line(one.waits.file, one.waits.line, program),
             }  # fmt: skip
         workers.append(

@@ -47,7 +47,7 @@ class PlannerPart:
             field.observe(lambda _: self._latest.ask(False), "value")
         ray = widgets.HTML(f'<p class="sx-about">{self._t("with_ray" if find_spec("ray") else "ray")}</p>')
         form = card([*self.fields, self.again, self.status, ray], "sx-form")
-        self.root = beside(form, [card([self.result, self.plot])])
+        self.root = beside(form, [card([self.result, self.plot], "fl-plan")])
 
     def begin(self) -> None:
         """Measure what a shard needs, then plan."""
