@@ -251,9 +251,9 @@ class Fleet:
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
         """The optimizer as it is, or what the strategy of `init` puts in its place (`CollectiveTraining`);
         where tables lie on shards, a `ServedOptimizer`, which steps them too."""
-        if self._service is not None:
+        if self._service is not None or self._roles.endpoints:
             chosen: Any = strategy or self._user_defined_strategy
-            return self._service.optimizer(optimizer, chosen.a_sync, chosen.a_sync_configs["k_steps"])
+            return self._tables().optimizer(optimizer, chosen.a_sync, chosen.a_sync_configs["k_steps"])
         return optimizer if self._collective is None else self._collective.optimizer(optimizer)
 
     def distributed_scaler(self, scaler: Any) -> Any:
@@ -286,7 +286,8 @@ class Fleet:
         size: [rows, width]; rows None or 0: any int64 id. Rows are made when their ids are first seen, so
         memory is taken for these alone. param_attr: the table's name and initializer. entry: which ids get a
         row, such as CountFilterEntry(10). settings: capacity, eviction, seed, cache_rows and store of
-        `parameter_server.TableSettings`; staleness: the bound of half-asynchronous training. With
+        `parameter_server.TableSettings`; staleness: the bound of half-asynchronous training;
+        remote_prefetch: False where `prefetch` of the layer is to do nothing. With
         `strategy.a_sync` a worker waits for no other; with k_steps above 0 in `a_sync_configs` tables are
         exchanged every k_steps steps. is_distributed: False gives a table in this process.
         """

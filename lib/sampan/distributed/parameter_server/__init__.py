@@ -5,7 +5,9 @@ gradients; `RemoteEmbedding` is the layer.
 """
 
 from ..server_roles import Roles as Roles
+from .ahead import prefetched as prefetched
 from .client import Client as Client
+from .dense import DenseParameters as DenseParameters
 from .entries import CountFilterEntry as CountFilterEntry
 from .entries import ProbabilityEntry as ProbabilityEntry
 from .entries import ShowClickEntry as ShowClickEntry

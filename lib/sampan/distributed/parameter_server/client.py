@@ -87,6 +87,15 @@ class Client:
         self._pushing = self.transport.ask(calls)
         self.step += 1
 
+    def place(self, name: str, ids: np.ndarray, rows: np.ndarray) -> None:
+        """Set the rows [n, dim] of those ids that have none; others stay as they are."""
+        order, bounds = divided(ids, self.transport.parts)
+        ids, rows = ids[order], rows[order]
+        cuts = [slice(bounds[shard], bounds[shard + 1]) for shard in range(self.transport.parts)]
+        self.transport.request(
+            [(shard, "place", (name, ids[cut], rows[cut])) for shard, cut in enumerate(cuts)]
+        )
+
     def settle(self) -> None:
         """Wait until the last push was answered. Raises what a shard raised."""
         if self._pushing is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,9 +39,10 @@ class RemoteEmbedding(nn.Layer):
         self._connect, self.table_name, self.settings = connect, name, settings
         self.padding_idx = padding_idx
         self.is_made = False
-        self._ready: tuple[Rows, np.ndarray] | None = None  # the rows of the next batch
+        self.remote_prefetch = True
+        self._ahead: list[_Ahead] = []  # rows of the next batches
+        self._later: list[np.ndarray] = []  # ids of them, to be asked for after the push
         self._leaves: list[tuple[Rows, Tensor]] = []
-        self._pushed = np.empty(0, np.int64)
 
     @property
     def client(self) -> Client:
@@ -73,14 +74,26 @@ class RemoteEmbedding(nn.Layer):
         return out if places.device.type == "cpu" else out.to(ids.place)
 
     def prefetch(self, ids: Tensor) -> None:
-        """Ask for the rows of the next batch while this one is computed; the next `forward` is to name the
-        same ids. Those that this step's push changes meanwhile are asked for again. Workers that take each
-        step together ask after their push instead."""
-        flat = integers(ids).reshape(-1).long().cpu().numpy()
-        different = np.unique(flat)
-        if self.settings.staleness == 0 and self.settings.workers > 1:
+        """Ask for the rows of a batch to come while others are computed. Those that a push changes meanwhile
+        are asked for again where workers take each step together; there, with several workers, rows are asked
+        for when this worker has pushed. Nothing without `remote_prefetch`."""
+        different = np.unique(integers(ids).reshape(-1).long().cpu().numpy())
+        if not self.remote_prefetch:
             return
-        self._ready = self.client.ask_rows(self.table_name, self._without_padding(different)), different
+        if self.settings.staleness == 0 and self.settings.workers > 1:
+            self._later.append(different)
+        else:
+            self._ask(different)
+
+    def pushed(self) -> None:
+        """The push of this step is on its way: ask for what was put off."""
+        for different in self._later:
+            self._ask(different)
+        self._later.clear()
+
+    def _ask(self, different: np.ndarray) -> None:
+        asked = self.client.ask_rows(self.table_name, self._without_padding(different))
+        self._ahead.append(_Ahead(asked, different, []))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         """What is to be pushed of all look-ups since the last time: ids [n], each once; float32 [n, dim]."""
@@ -98,14 +111,18 @@ class RemoteEmbedding(nn.Layer):
         every = torch.cat([part[0] for part in parts]).numpy()
         different, inverse = np.unique(every, return_inverse=True)
         if len(parts) == 1:
-            self._pushed = parts[0][0].numpy()
-            return self._pushed, parts[0][1].numpy()
+            return self._noted(parts[0][0].numpy()), parts[0][1].numpy()
         merged = RowGradient(
             [(torch.from_numpy(inverse), torch.cat([p[1] for p in parts]), None, None)],
             (len(different), dim),
         )
-        self._pushed = different
-        return different, merged.dense().numpy()
+        return self._noted(different), merged.dense().numpy()
+
+    def _noted(self, pushed: np.ndarray) -> np.ndarray:
+        """What is pushed changes rows that were asked for."""
+        for one in self._ahead:
+            one.pushed.append(pushed)
+        return pushed
 
     def clear_gradients(self, set_to_zero: bool = True) -> None:
         """Forget the gradients of all look-ups."""
@@ -119,12 +136,14 @@ class RemoteEmbedding(nn.Layer):
     def _rows(self, different: np.ndarray, train: bool) -> tuple[Rows, np.ndarray]:
         """What was asked for and its rows; zeros for the padding, which is put in its place."""
         client, mine = self.client, self._without_padding(different)
-        ready, self._ready = self._ready, None
-        if ready is not None and train and np.array_equal(ready[1], different):
-            asked = ready[0]
+        self._later = [ids for ids in self._later if not np.array_equal(ids, different)]
+        found = [n for n, one in enumerate(self._ahead) if train and np.array_equal(one.ids, different)]
+        if found:
+            ready, self._ahead = self._ahead[found[0]], self._ahead[found[0] + 1 :]
+            asked = ready.asked
             values = asked.wait()
-            if self.settings.staleness == 0 and asked.step < client.step:
-                changed = np.isin(mine, self._pushed)
+            if self.settings.staleness == 0 and asked.step < client.step and ready.pushed:
+                changed = np.isin(mine, np.concatenate(ready.pushed))
                 again = client.ask_rows(self.table_name, mine[changed])
                 values[changed] = again.wait()
                 asked.known[changed] = again.known
@@ -139,6 +158,14 @@ class RemoteEmbedding(nn.Layer):
 
     def extra_repr(self) -> str:
         return f"{self.table_name}, {self.settings.rows or 'any'} ids, {self.settings.dim}"
+
+
+class _Ahead(NamedTuple):
+    """Rows that were asked for, of which ids, and what was pushed since."""
+
+    asked: Rows
+    ids: np.ndarray
+    pushed: list[np.ndarray]
 
 
 class GeoEmbedding(DynamicEmbedding):
@@ -171,6 +198,8 @@ class GeoEmbedding(DynamicEmbedding):
         self.is_made = False
         self._base: dict[int, np.ndarray] = {}  # the shards' row of each id when it was pulled
         self._touched: list[np.ndarray] = []
+        self.remote_prefetch = True
+        self._coming: list[Rows] = []  # rows of new ids that were asked for
 
     @property
     def client(self) -> Client:
@@ -183,17 +212,31 @@ class GeoEmbedding(DynamicEmbedding):
 
     def forward(self, ids: Tensor) -> Tensor:
         """As DynamicEmbedding, with rows of ids that are new here from the shards."""
-        different = np.unique(integers(ids).reshape(-1).long().cpu().numpy())
-        if self.num_embeddings is not None:
-            check_ids(torch.from_numpy(different), self.num_embeddings, "ids")
-        if self.padding_idx is not None:
-            different = different[different != self.padding_idx]
+        different = self._different(ids)
+        if self._coming and self.training:
+            coming = self._coming.pop(0)
+            rows, unknown = coming.wait(), self.rows_of(coming.ids) < 0
+            self._put(coming.ids[unknown], rows[unknown])
         new = different[self.rows_of(different) < 0]
         if len(new):
             self._put(new, self.client.pull(self.table_name, new, self.training))
         if self.training:
             self._touched.append(different)
         return super().forward(ids)
+
+    def prefetch(self, ids: Tensor) -> None:
+        """Ask the shards for the rows of ids of a batch to come that are new here. Nothing without
+        `remote_prefetch`."""
+        if self.remote_prefetch:
+            different = self._different(ids)
+            asked = self.client.ask_rows(self.table_name, different[self.rows_of(different) < 0])
+            self._coming.append(asked)
+
+    def _different(self, ids: Tensor) -> np.ndarray:
+        different = np.unique(integers(ids).reshape(-1).long().cpu().numpy())
+        if self.num_embeddings is not None:
+            check_ids(torch.from_numpy(different), self.num_embeddings, "ids")
+        return different if self.padding_idx is None else different[different != self.padding_idx]
 
     def stepped(self) -> tuple[np.ndarray, np.ndarray] | None:
         """After a step: minus the changes to push, [n] and [n, dim], if it is time."""

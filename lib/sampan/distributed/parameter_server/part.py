@@ -116,6 +116,16 @@ class Part:
             self.save()
         return True
 
+    def place(self, ids: np.ndarray, rows: np.ndarray) -> None:
+        """Set the rows of those ids that have none; then a snapshot is taken, as the log has pushes alone."""
+        if isinstance(self.layer, HybridEmbedding):
+            raise InvalidArgument("place: a table with a cache draws its rows")
+        new = self.layer.rows_of(ids) < 0
+        if new.any():
+            seen = np.ones(int(new.sum()), np.int64)
+            self.layer.take(ids[new], rows[new], seen, seen * max(1, self.layer.lookups))
+            self.save()
+
     def leave(self, worker: int) -> None:
         """A worker has ended: others no longer wait for it."""
         self._apply(self.turns.leave(worker))

@@ -13,6 +13,7 @@ from ...nn.initializer import Constant, Normal, Uniform
 from ...transport import Sockets, Transport, serve_shard
 from ..server_roles import Roles
 from .client import Client
+from .dense import DenseParameters
 from .layer import GeoEmbedding, RemoteEmbedding
 from .part import Admitting
 from .served_optimizer import ServedOptimizer, rule_of
@@ -51,7 +52,7 @@ class Service:
         self._transport = transport
         self._client: Client | None = None
         self._shard: Shard | None = None
-        self._rule: tuple[str, dict[str, Any]] = ("SGD", {})
+        self._served: list[ServedOptimizer] = []
 
     @property
     def remote(self) -> bool:
@@ -65,6 +66,7 @@ class Service:
         padding_idx: int | None = None,
         entry: Any = None,
         staleness: int | None = None,
+        remote_prefetch: bool = True,
         **settings: Any,
     ) -> Any:
         """See `fleet.distributed_embedding`."""
@@ -98,8 +100,10 @@ class Service:
             layer.weight.stop_gradient = not attr.trainable
         elif geo:
             layer = GeoEmbedding(self.client, name, table, self.k_steps, padding_idx)
+            layer.remote_prefetch = remote_prefetch
         else:
             layer = RemoteEmbedding(self.client, name, table, padding_idx)
+            layer.remote_prefetch = remote_prefetch
         self.layers[name] = layer
         return layer
 
@@ -115,15 +119,27 @@ class Service:
                 f"strategy: a_sync_configs: tables were made for k_steps={self.k_steps}, got {k_steps}; "
                 "give the strategy to fleet.init"
             )
-        if any(isinstance(layer, RemoteEmbedding) for layer in layers):
+        geo, several = a_sync and self.k_steps > 0, self.roles.workers > 1
+        if (several and not geo) or any(isinstance(layer, RemoteEmbedding) for layer in layers):
             rule, given = rule_of(optimizer)
-            for layer in layers:
-                if isinstance(layer, RemoteEmbedding) and not layer.is_made:
-                    changed = {**layer.settings.described(), "rule": rule, "rule_settings": given}
-                    if a_sync != self.a_sync:
-                        changed["staleness"] = None if a_sync else 0
-                    layer.settings = TableSettings(**changed)
-        return ServedOptimizer(optimizer, self.client, layers)
+        else:  # of the sums of changes
+            rule, given = "SGD", {}
+        for layer in layers:
+            if isinstance(layer, RemoteEmbedding) and not layer.is_made:
+                changed = {**layer.settings.described(), "rule": rule, "rule_settings": given}
+                if a_sync != self.a_sync:
+                    changed["staleness"] = None if a_sync else 0
+                layer.settings = TableSettings(**changed)
+        dense = None
+        if several:
+            together = None if a_sync else 0
+            settings = TableSettings(
+                1, rule=rule, rule_settings=given, workers=self.roles.workers, staleness=together
+            )
+            dense = DenseParameters(self.client, settings, self.k_steps if geo else 0)
+        served = ServedOptimizer(optimizer, self.client, layers, dense)
+        self._served.append(served)
+        return served
 
     # --- roles ---
 
@@ -155,10 +171,12 @@ class Service:
         serve_shard(roles.endpoints[roles.number], roles.number, shard, ended)
 
     def init_worker(self) -> None:
-        """Wait until all servers answer."""
+        """Wait until all servers answer, and take the parameters that several workers train."""
         if self.remote:
             client = self.client()
             client.transport.request([(shard, "tables", ()) for shard in range(client.transport.parts)])
+            for served in self._served:
+                served.begin()
 
     def stop_worker(self) -> None:
         """This worker has ended; servers end when all have."""

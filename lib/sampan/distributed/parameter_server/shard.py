@@ -82,6 +82,10 @@ class Shard:
         push = Push(worker, step, np.array(ids, np.int64), wide(rows), rate)
         return self._part(name).push(push)
 
+    def place(self, name: str, ids: np.ndarray, rows: np.ndarray) -> None:
+        """Set the rows [n, dim] of those ids that have none, and take a snapshot."""
+        self._part(name).place(np.array(ids, np.int64), wide(rows))
+
     def save(self, folder: str = "") -> None:
         """Snapshots of all tables; or copies of them under `folder`, for `load`."""
         for name, part in self.parts.items():
