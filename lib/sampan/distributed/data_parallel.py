@@ -62,6 +62,11 @@ class DataParallel(Layer):
     A backward with `create_graph=True` also ends in means, but further derivatives are this process's own.
     """
 
+    _left_out: tuple[str, ...] = (
+        "no_sync",
+        "is_distributed",
+    )  # attributes of parameters whose gradients are not exchanged
+
     def __init__(
         self,
         layers: Layer,
@@ -85,7 +90,6 @@ class DataParallel(Layer):
 
     def _connect(self) -> None:
         from . import replicas
-        from .reducer import Reducer
 
         process_group = getattr(self.group, "process_group", None)
         replicas.check(self._layers, process_group)
@@ -93,14 +97,21 @@ class DataParallel(Layer):
         named = [
             (name, parameter)
             for name, parameter in self._layers.named_parameters()
-            if not getattr(parameter, "no_sync", False) and not getattr(parameter, "is_distributed", False)
+            if not any(getattr(parameter, mark, False) for mark in self._left_out)
         ]
         if all(parameter.stop_gradient for _, parameter in named):
             raise InvalidArgument("DataParallel: layers: expected parameters to train, got none")
         sizes = self.comm_buffer_size, self.last_comm_buffer_size
-        self._reducer = Reducer(named, process_group, *sizes, self.find_unused_parameters)
+        self._reducer = self._reducer_of()(named, process_group, *sizes, self.find_unused_parameters)
         self._reducer.members = self.group
         self._token.register_post_accumulate_grad_hook(self._ended)
+
+    @staticmethod
+    def _reducer_of() -> type[Reducer]:
+        """What exchanges gradients."""
+        from .reducer import Reducer
+
+        return Reducer
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         """The layer's result. Shapes are those of the layer."""

@@ -36,61 +36,61 @@ __all__ = [
 ]
 
 
-def _recorded(*gradients: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+def recorded(*gradients: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """An operator that is called here alone, and so is not among the library's public ones."""
     return lambda body: entrance(Operator(body, gradients), arrays=False)
 
 
-@_recorded(lambda g, group: _sum(g, group))
+@recorded(lambda g, group: _sum(g, group))
 def _sum(x, group):
     total = x.clone()
     wire.all_reduce(total, ReduceOp.SUM, group)
     return total
 
 
-@_recorded(lambda g, group: _sum_own(g, group))
+@recorded(lambda g, group: _sum_own(g, group))
 def _gather_all(x, group):
     gathered = x.new_empty((group.nranks, *x.shape))  # [process, *shape]
     wire.all_gather(list(gathered), x, group)
     return gathered
 
 
-@_recorded(lambda g, group: _gather_all(g, group))
+@recorded(lambda g, group: _gather_all(g, group))
 def _sum_own(x, group):
     own = torch.empty_like(x[0])
     wire.reduce_scatter(own, list(x), ReduceOp.SUM, group)
     return own
 
 
-@_recorded(lambda g, root, group: _sum_at(g, root, group))
+@recorded(lambda g, root, group: _sum_at(g, root, group))
 def _from(x, root, group):
     value = x.clone()
     wire.broadcast(value, root, group)
     return value
 
 
-@_recorded(lambda g, root, group: _from(g, root, group))
+@recorded(lambda g, root, group: _from(g, root, group))
 def _sum_at(x, root, group):
     total = x.clone()
     wire.reduce(total, root, ReduceOp.SUM, group)
     return total if group.rank == root else torch.zeros_like(x)
 
 
-@_recorded(lambda g, root, group: _own_part(g, root, group))
+@recorded(lambda g, root, group: _own_part(g, root, group))
 def _gather_at(x, root, group):
     gathered = x.new_zeros((group.nranks, *x.shape))
     wire.gather(list(gathered), x, root, group)
     return gathered
 
 
-@_recorded(lambda g, root, group: _gather_at(g, root, group))
+@recorded(lambda g, root, group: _gather_at(g, root, group))
 def _own_part(x, root, group):
     own = torch.empty_like(x[0])
     wire.scatter(own, list(x), root, group)
     return own
 
 
-@_recorded(lambda g, sent, received, group: _swap(g, received, sent, group))
+@recorded(lambda g, sent, received, group: _swap(g, received, sent, group))
 def _swap(x, sent, received, group):
     rows = x.new_empty((sum(received), *x.shape[1:]))
     wire.all_to_all(rows.split(received), x.split(sent), group)

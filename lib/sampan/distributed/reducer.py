@@ -100,7 +100,13 @@ def sent_whole(bucket: Bucket, group: Any) -> Any:
     return started_sum(bucket.buffer, group)
 
 
-def assigned(order: Sequence[int], parameters: Sequence[Tensor], size: float, last: float) -> list[Bucket]:
+def assigned(
+    order: Sequence[int],
+    parameters: Sequence[Tensor],
+    size: float,
+    last: float,
+    made: Callable[[Sequence[int], Sequence[Tensor]], Bucket] = Bucket,
+) -> list[Bucket]:
     """Buckets of about `size` bytes, in the order in which their gradients are ready.
 
     Nothing is computed while the last one is sent, so it has about `last` bytes. A large parameter has one
@@ -115,9 +121,9 @@ def assigned(order: Sequence[int], parameters: Sequence[Tensor], size: float, la
         places = open_.setdefault(kind, [])
         places.insert(0, place)
         if sum(parameters[p].data.nbytes for p in places) >= limits.get(kind, last):
-            buckets.append(Bucket(open_.pop(kind), parameters))
+            buckets.append(made(open_.pop(kind), parameters))
             limits[kind] = size
-    buckets += [Bucket(places, parameters) for places in open_.values()]
+    buckets += [made(places, parameters) for places in open_.values()]
     rank = {place: at for at, place in enumerate(order)}
     return sorted(buckets, key=lambda bucket: rank[bucket.places[-1]])
 
@@ -141,6 +147,7 @@ class Reducer:
         self.checked = False  # whether gradients that are not finite are looked for
         self.world, self.rank = c10d.get_world_size(group), c10d.get_rank(group)
         self.exchange: Callable[[Bucket, Any], Any] = sent_whole
+        self.bucket: Callable[[Sequence[int], Sequence[Tensor]], Bucket] = Bucket
         self.half: torch.dtype | None = None  # in which rows are sent
         self.armed = False
         self.unsent: set[int] = set()  # parameters whose gradient grew in a backward that is not exchanged
@@ -349,7 +356,7 @@ class Reducer:
         order = [place for place in order if place not in self.rows]
         whole = sum(self.parameters[place].data.nbytes for place in order)
         size = min(self.size, max(self.last, whole / FEWEST))
-        self.buckets = assigned(order, self.parameters, size, self.last)
+        self.buckets = assigned(order, self.parameters, size, self.last, self.bucket)
         self.where = {p: (bucket, at) for bucket in self.buckets for at, p in enumerate(bucket.places)}
 
     def exchange_rows(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -52,9 +53,14 @@ def _told(entry: tuple[str, list[int], str, bool]) -> str:
 
 
 def broadcast(layer: Layer, group: Any, source: int = 0) -> None:
-    """Give all processes the parameters and buffers of one of the group: in one message for each dtype."""
+    """Give all processes the parameters and buffers of one of the group."""
+    broadcast_tensors([*held(layer).values()], group, source)
+
+
+def broadcast_tensors(chosen: Sequence[Tensor], group: Any, source: int = 0) -> None:
+    """Give all processes the values of one of the group: in one message for each dtype."""
     kinds: dict[Any, list[Tensor]] = {}
-    for tensor in held(layer).values():
+    for tensor in chosen:
         kinds.setdefault((tensor.data.dtype, tensor.data.device), []).append(tensor)
     world = c10d.get_world_size(group)
     for tensors in kinds.values():

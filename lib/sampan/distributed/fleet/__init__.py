@@ -27,7 +27,7 @@ data_generator = sys.modules[f"{__name__}.data_generator"] = base
 
 
 # Found at first use: a program without parallel layers imports nothing of them.
-_MODULES = ("meta_parallel",)
+_MODULES = ("layers", "meta_optimizers", "meta_parallel")
 
 
 def __getattr__(name: str) -> Any:

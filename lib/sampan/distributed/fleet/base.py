@@ -172,8 +172,14 @@ class Fleet:
         self._roles, self._service = roles, None
         if count > 1 and not roles.endpoints:
             init_parallel_env()
-            self._collective = CollectiveTraining(self._user_defined_strategy)
         self._hcg = None if roles.endpoints else hybrid_group(self._user_defined_strategy, self._hcg)
+        if self._hcg is not None and count > 1:
+            self._collective = CollectiveTraining(self._user_defined_strategy, self._hcg)
+        if self._hcg is not None and self._hcg.get_model_parallel_world_size() > 1:
+            from .parallel_random import model_parallel_random_seed
+
+            first = self._user_defined_strategy.tensor_parallel_configs["tensor_init_seed"]  # type: ignore[attr-defined]  # settings are found at run time
+            model_parallel_random_seed(None if first == -1 else first)
         return self
 
     # --- this process ---
@@ -257,8 +263,13 @@ class Fleet:
         return optimizer if self._collective is None else self._collective.optimizer(optimizer)
 
     def distributed_scaler(self, scaler: Any) -> Any:
-        """The scaler as it is."""
-        return scaler
+        """The scaler, which leaves a step out in all processes where one has a gradient that is not
+        finite."""
+        if self._collective is None:
+            return scaler
+        from ..sharding.agreement import agreeing
+
+        return agreeing(scaler, None)
 
     def all_reduce(self, input: Tensor, mode: str = "sum") -> Tensor:
         return input

@@ -8,7 +8,9 @@ from ...engine.errors import InvalidArgument
 from ...optimizer import SGD, Momentum
 from ..compression import HalfPrecision, LocalSGD, TopK
 from ..data_parallel import DataParallel
+from ..environment import ParallelMode
 from ..replicas import broadcast, check
+from .topology import HybridCommunicateGroup
 
 
 class CollectiveTraining:
@@ -19,11 +21,14 @@ class CollectiveTraining:
     parameters in place of gradients. They exclude one another.
     """
 
-    def __init__(self, strategy: Any) -> None:
+    def __init__(self, strategy: Any, hcg: HybridCommunicateGroup) -> None:
+        self.hcg, self.mode = hcg, hcg.get_parallel_mode()
         names = ("fp16_allreduce", "dgc", "localsgd", "adaptive_localsgd")
         chosen = [name for name in names if getattr(strategy, name)]
         if len(chosen) > 1:
             raise InvalidArgument(f"strategy: expected one of {', '.join(names)}, got {' and '.join(chosen)}")
+        if chosen and self.mode != ParallelMode.DATA_PARALLEL:
+            raise InvalidArgument(f"strategy: {chosen[0]} is for data parallelism alone")
         self.strategy, self.way = strategy, chosen[0] if chosen else ""
         self.exchange: Any = None
         if self.way == "fp16_allreduce":
@@ -39,7 +44,10 @@ class CollectiveTraining:
         return self.way in ("localsgd", "adaptive_localsgd")
 
     def network(self, layer: Any) -> Any:
-        """The layer as a DataParallel; with LocalSGD the layer itself, equal in all processes."""
+        """The layer as a DataParallel, TensorParallel, ShardingParallel or PipelineParallel; with LocalSGD
+        the layer itself, equal in all processes."""
+        if self.mode != ParallelMode.DATA_PARALLEL:
+            return self._hybrid(layer)
         if self.local:
             check(layer, None)
             broadcast(layer, None)
@@ -51,8 +59,25 @@ class CollectiveTraining:
             parallel.compress_with(self.exchange)
         return parallel
 
+    def _hybrid(self, layer: Any) -> Any:
+        from . import meta_parallel
+
+        kinds = {
+            ParallelMode.TENSOR_PARALLEL: "TensorParallel",
+            ParallelMode.SHARDING_PARALLEL: "ShardingParallel",
+            ParallelMode.PIPELINE_PARALLEL: "PipelineParallel",
+        }
+        kind = getattr(meta_parallel, kinds.get(self.mode or 0, ""), None)
+        if kind is None:
+            raise NotImplementedError("distributed_model: segment parallelism (sep_degree) is not supported")
+        return kind(layer, self.hcg, strategy=self.strategy)
+
     def optimizer(self, optimizer: Any) -> Any:
         """The optimizer, or the one that takes its place."""
+        if self.mode != ParallelMode.DATA_PARALLEL:
+            from .hybrid_optimizer import HybridParallelOptimizer
+
+            return HybridParallelOptimizer(optimizer, self.hcg, self.strategy)
         if self.local:
             given = getattr(self.strategy, f"{self.way}_configs")
             first = given["init_k_steps"] if self.way == "adaptive_localsgd" else given["k_steps"]

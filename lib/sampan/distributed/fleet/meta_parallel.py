@@ -1,3 +1,19 @@
 """Paddle's module `fleet.meta_parallel`: networks that are cut over processes."""
 
+import sys
+
+from . import layers
+from .mp_layers import ColumnParallelLinear as ColumnParallelLinear
+from .mp_layers import ParallelCrossEntropy as ParallelCrossEntropy
+from .mp_layers import RowParallelLinear as RowParallelLinear
+from .mp_layers import VocabParallelEmbedding as VocabParallelEmbedding
+from .parallel_model import ShardingParallel as ShardingParallel
+from .parallel_model import TensorParallel as TensorParallel
+from .parallel_random import RNGStatesTracker as RNGStatesTracker
+from .parallel_random import get_rng_state_tracker as get_rng_state_tracker
+from .parallel_random import model_parallel_random_seed as model_parallel_random_seed
+
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are names of this one
+parallel_layers = sys.modules[f"{__name__}.parallel_layers"] = sys.modules[__name__]
+for _name, _module in (("mp_layers", layers.mp_layers), ("random", layers.random)):
+    sys.modules[f"{__name__}.parallel_layers.{_name}"] = _module

@@ -299,6 +299,13 @@ class HybridCommunicateGroup:
         """0: there is no sharding of experts."""
         return 0
 
+    def copies(self) -> Group:
+        """The processes that have the same parameters as this one and other parts of the batch: those of
+        data parallelism and sharding together. Every process must call it the first time."""
+        if "copies" not in self._groups:
+            self._groups["copies"] = self.create_fuse_group(["data", "sharding"])[1]
+        return self._groups["copies"]
+
     # --- segments of the sequence ---
 
     def get_sep_parallel_rank(self) -> int:
@@ -335,6 +342,13 @@ class HybridCommunicateGroup:
         """The processes with the same place in data parallelism (or in sharding): over them a norm is
         complete."""
         return self._checks["sharding" if sharding else "data"]
+
+
+def current(what: str) -> HybridCommunicateGroup:
+    """The groups that were made last. AssertionError, which names the caller `what`, where there are none."""
+    if _HYBRID_PARALLEL_GROUP is None:
+        raise AssertionError(f"{what}: call fleet.init(is_collective=True, strategy=strategy) first")
+    return _HYBRID_PARALLEL_GROUP
 
 
 def hybrid_group(strategy: Any, before: HybridCommunicateGroup | None) -> HybridCommunicateGroup:
