@@ -182,17 +182,19 @@ def _loopback() -> str:
 def _connect(env: ParallelEnv, host: str, port: int) -> None:
     """Make the group of all processes.
 
-    Keys of the store begin with the attempt, since a key-value store that outlives a restart of the processes
-    still holds the addresses of dead ones; and with the number of earlier connections of this process.
+    Keys of the store begin with the number of earlier connections of this process. Those of a store of
+    torchrun's agent begin with the attempt too, since it outlives a restart of the processes and still holds
+    the addresses of dead ones. A store of rank 0 ends with it; attempts are not in its keys, since a machine
+    that takes the place of a lost one counts its own.
     """
+    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     if state["server"] is None:
-        agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         serves = env.rank == 0 and not agent
         state["server"] = c10d.TCPStore(
             host, port, env.world_size, is_master=serves, timeout=timeout(), wait_for_workers=False
         )
         atexit.register(_leave)
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if agent else "0"
     state["store"] = c10d.PrefixStore(f"attempt{attempt}/{state['connections']}", state["server"])
     state["connections"] += 1
     c10d.init_process_group(

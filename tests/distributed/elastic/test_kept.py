@@ -12,20 +12,12 @@ def state(step):
     return {"step": step, "w": paddle.full([3], float(step))}
 
 
-def test_the_newest_that_can_be_read(tmp_path):
+def test_the_last_two_stay(tmp_path):
     copies = Copies(tmp_path / "run")
-    assert copies.newest() is None and copies.steps() == []
+    assert copies.steps() == []
     for step in (4, 8, 12):
         copies.write(step, state(step))
-    assert copies.steps() == [12, 8]  # the last two
-    step, found = copies.newest()
-    assert step == found["step"] == 12 and found["w"].tolist() == [12.0] * 3
-    path = copies.path(12)
-    content = bytearray(path.read_bytes())
-    content[-5] ^= 1
-    path.write_bytes(content)
-    with pytest.warns(RuntimeWarning, match="step-12.safetensors cannot be read and is passed over"):
-        assert copies.newest()[0] == 8
+    assert copies.steps() == [12, 8]
     copies.remove()
     assert not (tmp_path / "run").exists()
 
@@ -34,7 +26,7 @@ def test_from_one_folder_to_another(tmp_path):
     first, second = Copies(tmp_path / "a"), Copies(tmp_path / "b")
     first.write(3, state(3))
     second.take(first.path(3).open("rb"), 3)
-    assert second.path(3).read_bytes() == first.path(3).read_bytes() and second.newest()[0] == 3
+    assert second.path(3).read_bytes() == first.path(3).read_bytes()
     copy = first.path(3).open("rb")
     first.remove()
     second.take(copy, 4)  # it was opened before it was removed

@@ -1,5 +1,7 @@
 """Runs in one process that stop and go on; those of several processes are in test_kills.py."""
 
+import resource
+
 import numpy as np
 import pytest
 
@@ -114,3 +116,45 @@ def _small():
 def test_what_is_no_run(given, error, text):
     with pytest.raises(error, match=text):
         Run(*_small(), **{"samples": Samples(4, 2), **given})
+
+
+def limited(size):
+    """No file of this process may be larger than this, as on a full disk. Returns the limits before."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    return before
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_a_full_disk_costs_a_copy_and_names_its_folder(tmp_path, job, monkeypatch, where):
+    """From step 10 on nothing can be written, to memory or to the disk: the copies before that are read."""
+    whole, _ = train(tmp_path / "whole", job + "-whole")
+    memory = memory_folder(job)
+    write, take, full = Copies.write, Copies.take, {"memory": memory, "disk": tmp_path / "run"}[where]
+
+    def on_a_full_disk(function):
+        def run(self, given, other):
+            step = given if isinstance(given, int) else other
+            if step <= 10 or self.folder != full:
+                return function(self, given, other)
+            before = limited(100)
+            try:
+                return function(self, given, other)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+        return run
+
+    monkeypatch.setattr(Copies, "write", on_a_full_disk(write))
+    monkeypatch.setattr(Copies, "take", on_a_full_disk(take))
+    with pytest.warns(RuntimeWarning, match="elastic: the state .*") as seen, pytest.raises(Killed):
+        train(tmp_path / "run", job, stop=14, to_disk=1)
+    assert any(str(full) in str(one.message) and "File too large" in str(one.message) for one in seen)
+    assert Copies(memory).steps() == ([8, 4] if where == "memory" else [12, 8])
+    assert Copies(tmp_path / "run").steps() == ([12, 8] if where == "memory" else [8, 4])
+    assert not list(full.glob(".step-*"))  # nothing half written
+    Copies(tmp_path / "run" if where == "memory" else memory).remove()
+    monkeypatch.undo()
+    losses, run = train(tmp_path / "run", job)
+    assert run.restored == 8
+    assert losses == {step: whole[step] for step in range(8, STEPS)}

@@ -2,13 +2,14 @@
 
 A copy is one file, written under another name and then renamed, so that a process that is killed while it
 writes leaves the copy before it. Memory is a folder of the system's memory file system (/dev/shm) on each
-machine: the processes of a machine that stays up find it there after all of them were killed. The disk holds
-for a machine that goes down.
+machine: the processes of a machine that stays up find it there after all of them were killed. For a machine
+that goes down there are the copies of the other machines, and the disk.
 """
 
 import contextlib
 import os
 import shutil
+import socket
 import tempfile
 import threading
 import warnings
@@ -16,20 +17,35 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from ...serialization import load, replacing, save_with_checksum
+from ...serialization import replacing, save_with_checksum
 
 SUFFIX = ".safetensors"
+MEMORY = "SAMPAN_ELASTIC_MEMORY"  # the folder for copies in memory
 KEPT = 2  # copies in a folder: the newest, and the one before it in case that cannot be read
 
 
-def memory_folder(job: str) -> Path:
-    """The folder in memory of the job with this name; on the disk's temporary folder where there is no such
-    memory."""
+def memory_root() -> Path:
+    """The folder in memory: what SAMPAN_ELASTIC_MEMORY says, or /dev/shm; the disk's temporary folder where
+    there is no such memory."""
+    if os.environ.get(MEMORY):
+        return Path(os.environ[MEMORY])
     root = Path("/dev/shm")
-    if not (root.is_dir() and os.access(root, os.W_OK)):
-        root = Path(tempfile.gettempdir())
+    return root if root.is_dir() and os.access(root, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def memory_folder(job: str) -> Path:
+    """The folder in memory of the job with this name."""
     name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in job)
-    return root / f"sampan-{os.getuid()}-{name}"
+    return memory_root() / f"sampan-{os.getuid()}-{name}"
+
+
+def machine() -> str:
+    """The same for processes that share their memory folder, and only for those."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    root = memory_root()
+    root.mkdir(parents=True, exist_ok=True)
+    started = boot.read_text().strip() if boot.exists() else ""
+    return f"{socket.gethostname()} {started} {os.stat(root).st_dev} {root.resolve()}"
 
 
 class Copies:
@@ -57,11 +73,15 @@ class Copies:
         self._forget()
 
     def take(self, copy: IO[bytes], step: int) -> None:
-        """Write the content of an open file as the copy of a step, and close it."""
-        with copy:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with replacing(self.path(step)) as written:
-                shutil.copyfileobj(copy, written, 1 << 20)
+        """Write the content of an open file as the copy of a step, and close it. Raises OSError, as
+        `write`."""
+        try:
+            with copy:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with replacing(self.path(step)) as written:
+                    shutil.copyfileobj(copy, written, 1 << 20)
+        except OSError as error:  # that of a full disk does not name the file
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(self.path(step))) from error
         self._forget()
 
     def _forget(self) -> None:
@@ -74,16 +94,6 @@ class Copies:
         for path in [*left, *map(self.path, self.steps()[KEPT:])]:
             with contextlib.suppress(FileNotFoundError):  # another process of the machine was quicker
                 path.unlink()
-
-    def newest(self) -> tuple[int, dict[str, Any]] | None:
-        """(step, state) of the newest copy that can be read; a damaged one is reported and passed over."""
-        for step in self.steps():
-            try:
-                return step, load(self.path(step))
-            except (OSError, ValueError, RuntimeError) as error:
-                text = f"elastic: {self.path(step)} cannot be read and is passed over: {error}"
-                warnings.warn(text, RuntimeWarning, stacklevel=2)
-        return None
 
     def remove(self) -> None:
         """Remove the folder."""

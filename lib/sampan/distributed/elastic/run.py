@@ -1,9 +1,12 @@
 """A training run that goes on after its processes were killed, and with another number of them."""
 
+import io
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +16,9 @@ from ... import random, session
 from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ..environment import ParallelEnv, is_initialized
-from ..objects import all_gather_object, broadcast_object_list
-from .kept import Background, Copies, memory_folder
+from ..objects import all_gather_object, recv_object_list, send_object_list
+from .found import ALL, Places, Restart, of_rank
+from .kept import Background, Copies, machine, memory_folder
 from .report import Reporter
 from .samples import Samples
 
@@ -51,7 +55,10 @@ class Run:
     """Steps of a training program, whose state is kept while it runs and found again when it is started anew.
 
     model, optimizer: what is trained; further objects with `state_dict` and `set_state_dict` in `more`, by
-    name. Their states must be the same in all processes, as those of `DataParallel` are. samples: see
+    name. Their states must be the same in all processes, as those of `DataParallel` are; but for the names
+    in `own`, such as ["optimizer"] where its state is divided among the processes: each process keeps its
+    own, in its machine's memory and in that of the next process on another machine, so that the loss of one
+    machine loses nothing. Such a run goes on with the same number of processes only. samples: see
     `Samples`. folder: of the copies on the disk; None keeps none. every: a copy in memory after so many
     steps. to_disk: one of so many copies is written to the disk too, by a thread. job: the name of the folder
     in memory; that of the launcher if there is one.
@@ -68,8 +75,10 @@ class Run:
             optimizer.step()
             optimizer.clear_grad()
 
-    Raises ValueError where a copy was made with other samples. restored: the step from which the run went on,
-    0 for a new one.
+    A copy that cannot be written, such as for a full disk, is left out with a warning that names the folder;
+    the ones before it stay. Raises ValueError where a copy was made with other samples, or the state of
+    processes' own by another number of them; RuntimeError where such state is lost. restored: the step from
+    which the run went on, 0 for a new one.
     """
 
     def __init__(
@@ -83,6 +92,7 @@ class Run:
         job: str | None = None,
         more: Mapping[str, Any] | None = None,
         reporter: Reporter | None = None,
+        own: Sequence[str] = (),
     ) -> None:
         if not isinstance(samples, Samples):
             raise InvalidType(f"samples: expected Samples, got {type(samples).__name__}")
@@ -95,15 +105,19 @@ class Run:
                 raise InvalidType(
                     f"{name}: expected state_dict and set_state_dict, got {type(part).__name__}"
                 )
+        if unknown := [name for name in own if name not in self.parts]:
+            raise InvalidArgument(f"own: expected names among {', '.join(self.parts)}, got {unknown[0]!r}")
+        self.own = [*own]
         self.samples, self.every, self.to_disk, self.reporter = samples, every, to_disk, reporter
         env = ParallelEnv()
         self.rank, self.world = (env.rank, env.world_size) if is_initialized() else (0, 1)
         local = int(os.environ.get("LOCAL_RANK", os.environ.get("PADDLE_LOCAL_RANK", self.rank)))
         self.writes = local == 0  # one process of each machine keeps a copy in its memory
         name = job or os.environ.get("TORCHELASTIC_RUN_ID") or f"alone-{os.path.abspath(folder or '.')}"
-        self.memory = Copies(memory_folder(name))
-        self.disk = None if folder is None else Copies(folder)
+        self.places = Places(memory_folder(name), None if folder is None else Path(folder))
+        self.memory = Copies(self.places.memory)
         self.background = Background()
+        self.keepers = self._keepers() if self.own else []
         self.restored = self._restore()
 
     def steps(self, until: int) -> Iterator[Step]:
@@ -129,56 +143,112 @@ class Run:
 
     def _keep(self, step: int, disk: bool) -> None:
         """A copy in the memory of each machine, and by rank 0 on the disk. All processes call it: each has
-        its own random numbers."""
-        streams: list[Any] = []
-        if self.world == 1:
-            streams = [_streams()]
-        else:
-            all_gather_object(streams, _plain(_streams()))
+        its own random numbers, and perhaps other state."""
+        disk = disk and self.places.disk is not None
+        failure = self._keep_own(step, disk) if self.own else ""
+        told: list[Any] = [(_plain(_streams()), failure)]
+        if self.world > 1:
+            told.clear()
+            all_gather_object(told, (_plain(_streams()), failure))
+        failures = [f"rank {rank}: {text}" for rank, (_, text) in enumerate(told) if text]
+        if failures:
+            _warn(f"the state of step {step} is not kept: {'; '.join(failures)}")
+            return
         if not self.writes:
             return
         state = {
             "step": step,
             "samples": self.samples.form(),
-            "streams": _tensors(streams),
-            "parts": {name: part.state_dict() for name, part in self.parts.items()},
+            "streams": _tensors([streams for streams, _ in told]),
+            "parts": {name: part.state_dict() for name, part in self.parts.items() if name not in self.own},
         }
-        self.memory.write(step, state)
-        if disk and self.disk is not None and self.rank == 0:
-            target = self.disk
-            copy = open(self.memory.path(step), "rb")  # noqa: SIM115 - now: it may be forgotten before it is read
-            self.background.start(lambda: target.take(copy, step))
+        to_disk = disk and self.rank == 0
+        try:
+            self.memory.write(step, state)
+        except OSError as error:
+            _warn(f"the state of step {step} is not kept in memory, the copies before it stay: {error}")
+            if to_disk:
+                self._write(self.places.copies(ALL)[1], step, state)
+        else:
+            if to_disk:
+                self._to_disk(ALL, step)
+
+    def _write(self, copies: Copies, step: int, state: dict[str, Any]) -> None:
+        try:
+            copies.write(step, state)
+        except OSError as error:
+            _warn(f"the state of step {step} is not kept on the disk, the copies before it stay: {error}")
+
+    def _to_disk(self, name: str, step: int) -> None:
+        """Copy from memory to the disk, in the background."""
+        memory, target = self.places.copies(name)
+        copy = open(memory.path(step), "rb")  # noqa: SIM115 - now: it may be forgotten before it is read
+        self.background.start(lambda: target.take(copy, step))
+
+    def _keepers(self) -> list[int]:
+        """Of each rank the process that keeps a copy of its state: the next one on another machine, or the
+        rank itself where there is one machine."""
+        machines: list[Any] = []
+        if self.world == 1:
+            return [0]
+        all_gather_object(machines, machine())
+        ahead = [[(rank + far) % self.world for far in range(1, self.world)] for rank in range(self.world)]
+        return [
+            next((other for other in ahead[rank] if machines[other] != machines[rank]), rank)
+            for rank in range(self.world)
+        ]
+
+    def _keep_own(self, step: int, disk: bool) -> str:
+        """Keep this process's own state here and at its keeper, and that of the processes that it keeps;
+        returns what failed."""
+        failure, name = "", of_rank(self.rank, self.world)
+        try:
+            state = {part: self.parts[part].state_dict() for part in self.own}
+            self.places.copies(name)[0].write(step, state)
+            if disk:
+                self._to_disk(name, step)
+        except OSError as error:
+            failure = str(error)
+        for rank, keeper in enumerate(self.keepers):
+            if rank == keeper:
+                continue
+            if self.rank == rank:
+                path = self.places.copies(name)[0].path(step)
+                send_object_list([None if failure else path.read_bytes()], keeper)
+            elif self.rank == keeper:
+                content: list[Any] = [None]
+                recv_object_list(content, rank)
+                try:
+                    if content[0] is not None:
+                        its = self.places.copies(of_rank(rank, self.world))[0]
+                        its.take(io.BytesIO(content[0]), step)
+                except OSError as error:
+                    failure = failure or str(error)
+        return failure
 
     # --- restoring ---
 
     def _restore(self) -> int:
-        """Take the newest state that any process finds, in its machine's memory or on the disk; returns its
-        step."""
-        places = [self.memory, *([self.disk] if self.disk is not None else [])]
-        found = [one for one in (place.newest() for place in places) if one is not None]
-        newest = max(found, key=lambda one: one[0], default=None)
-        steps: list[Any] = [newest[0] if newest else 0]
-        if self.world > 1:
-            steps.clear()
-            all_gather_object(steps, newest[0] if newest else 0)
-        latest = max(steps)
-        if latest == 0:
+        """Take the newest state that the processes find, in their machines' memory or on the disk; returns
+        its step."""
+        found = Restart(self.places, bool(self.own), self.rank, self.world)
+        if found.step == 0:
             return 0
-        state = newest[1] if newest and newest[0] == latest else None
-        if min(steps) < latest:  # a machine that is new, or that missed the last copy
-            held: list[Any] = [_plain(state) if state is not None else None]
-            broadcast_object_list(held, steps.index(latest))
-            state = state if state is not None else _tensors(held[0])
-        assert state is not None  # a process that has the latest step has its state
+        state = found.states[ALL]
         if state["samples"] != self.samples.form():
             raise InvalidArgument(
                 f"samples: expected those of the run that is continued, {state['samples']}, "
                 f"got {self.samples.form()}"
             )
+        parts = state["parts"]
+        if self.own:
+            parts = parts | found.states[of_rank(self.rank, self.world)]
         for name, part in self.parts.items():
-            part.set_state_dict(state["parts"][name])
+            part.set_state_dict(parts[name])
         self._restore_streams(state["streams"])
-        return latest
+        if found.moved:  # a machine is new: it may be needed before the next copy
+            self._keep(found.step, disk=False)
+        return found.step
 
     def _restore_streams(self, streams: list[dict[str, Any]]) -> None:
         """The random numbers of this rank go on; a process that is new begins its own."""
@@ -189,6 +259,10 @@ class Run:
             np.random.set_state(("MT19937", words, *found["place"]))
         else:
             random.seed(int(np.random.default_rng([self.rank, self.world]).integers(2**31)))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"elastic: {text}", RuntimeWarning, stacklevel=4)
 
 
 def _streams() -> dict[str, Any]:
