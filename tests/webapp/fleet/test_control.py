@@ -59,6 +59,7 @@ def test_a_fleet_goes_on_after_a_kill_shows_who_is_waited_for_and_takes_another_
     assert lease.devices == ("cpu:0", "cpu:1")
     with pytest.raises(ValueError, match="a fleet runs already"):
         control.start(ME, Settings())
+    assert control.latest("another") is None
     parameters = 64 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10
     for worker in fleet.workers:  # 16 bits each, and a few numbers that say who had a gradient
         assert 2 * parameters <= worker["step_bytes"]["all_reduce"] <= 2 * parameters + 100

@@ -82,10 +82,13 @@ def seen(folder: Path, count: int, program: str) -> dict[str, Any]:
                 "collective": one.waits.collective.removeprefix("DataParallel's "), "place": place, "since": one.waits.since,
                 "ranks": list(one.waits.ranks), "code": _line(one.waits.file, one.waits.line, program),
             }  # fmt: skip
+        # Its last step is newer than its report, which is written a few times a second.
+        own = records[one.rank][records[one.rank]["started"] == one.started]
+        step, loss = (int(own["step"][-1]), float(own["loss"][-1])) if own.size else (one.step, one.loss)
         workers.append(
             {
-                "rank": one.rank, "state": one.state, "pid": one.pid, "step": one.step + 1,
-                "loss": one.loss if np.isfinite(one.loss) else None, "rate": one.rate, "waits": waits,
+                "rank": one.rank, "state": one.state, "pid": one.pid, "step": step + 1,
+                "loss": loss if np.isfinite(loss) else None, "rate": one.rate, "waits": waits,
                 "step_bytes": {name: counts[2] for name, counts in one.step_bytes.items()},
                 "total_bytes": {name: counts[2] for name, counts in one.total_bytes.items() if counts[2]},
                 "curve": curve([records[one.rank]], SMALL),
