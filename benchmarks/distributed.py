@@ -134,6 +134,22 @@ def exchanges(rounds: int) -> Iterator[str]:
             )
 
 
+def parts(rounds: int) -> Iterator[str]:
+    yield "| MLP of 8 x 1024, AdamW, 2 processes | step / DataParallel | state (goal 0.55) | gradients | parameters |"
+    yield "|---|---|---|---|---|"
+    found = row("sharded", [rounds])
+    for level in ("os", "os_g", "p_g_os"):
+        kept = ("state", "gradients", "parameters")
+        sizes = " | ".join(f"{found[f'{level} {what}'] / found[f'whole {what}']:.3f}" for what in kept)
+        yield f"| {level} | {found[level] / found['whole']:.2f} ({found[level] * 1e3:.0f} ms) | {sizes} |"
+    found = row("tensor_parallel", [rounds])
+    yield ""
+    yield "| perceptron of 1024 x 4096, 256 rows | cut over 2 / whole | ms | bytes a process sends |"
+    yield "|---|---|---|---|"
+    cut, whole = found["cut"], found["whole"]
+    yield f"| forward and backward | {cut / whole:.2f} | {cut * 1e3:.1f} / {whole * 1e3:.1f} | {found['bytes'] / 1e6:.2f} MB |"
+
+
 def overlap(wanted: str, rounds: int) -> Iterator[str]:
     yield "| step over a link | rate | ours / DDP | with / without overlap (goal 0.90) | ms |"
     yield "|---|---|---|---|---|"
@@ -176,6 +192,9 @@ def main() -> None:
     )
     for line in lines:
         print(line, flush=True)
+    if not options.network and options.only.lower() in "parts":
+        for line in parts(options.rounds):
+            print(line, flush=True)
     if not options.network and options.only.lower() in "rows":
         for line in exchanges(options.rounds):
             print(line, flush=True)

@@ -16,11 +16,15 @@ from torch.nn.parallel import DistributedDataParallel
 import sampan as paddle
 from benchmarks.rows.networks import fill, resnet18_torch
 from sampan.distributed import traffic
+from sampan.distributed.fleet.meta_parallel import ColumnParallelLinear, RowParallelLinear
+from sampan.distributed.group import Group
 from sampan.distributed.row_exchange import RowExchange
+from sampan.distributed.sharding import group_sharded_parallel, held_bytes
 from sampan.engine.tensor import Tensor
 from sampan.row_sparse import RowGradient
 
 VOCABULARY, WIDTH = 20_000, 64
+KIND = "MLP of 8 x 1024"
 COUNTED = 5  # steps whose bytes are counted
 
 
@@ -181,3 +185,68 @@ def rows(count: int, half: bool, rounds: int) -> dict[str, Any]:
         found[f"{name} bytes"] = sent_bytes() - before
     found["different"] = len(ids.unique())
     return {**found, **interleaved(programs, rounds)}
+
+
+def all_processes() -> Group:
+    """The group of all processes of the row."""
+    group = Group(c10d.get_rank(), 0, range(c10d.get_world_size()), c10d.group.WORLD)
+    group.checks = c10d.new_group(backend="gloo")
+    return group
+
+
+def sharded(rounds: int) -> dict[str, Any]:
+    """An MLP of 8 x 1024 with AdamW: seconds of a step, and bytes of state, gradients and parameters after it,
+    with DataParallel and with each level of sharding."""
+    found: dict[str, Any] = {}
+    programs: dict[str, Callable[[], Any]] = {}
+    group = all_processes()
+    for level in ("whole", "os", "os_g", "p_g_os"):
+        layer, _, x = networks(KIND)
+        optimizer: Any = paddle.optimizer.AdamW(1e-4, parameters=layer.parameters())
+        if level == "whole":
+            model: Any = paddle.DataParallel(layer)
+        else:
+            model, optimizer, _ = group_sharded_parallel(
+                layer, optimizer, level, group=group, segment_size=1024
+            )
+        y = np.random.RandomState(9 + c10d.get_rank()).randint(0, 10, len(x))
+        loss_of = paddle.nn.functional.cross_entropy
+        programs[level] = step_of(model, optimizer, paddle.to_tensor(x), paddle.to_tensor(y), loss_of)
+        for _ in range(3):
+            programs[level]()
+        loss_of(model(paddle.to_tensor(x)), paddle.to_tensor(y)).backward()
+        found[f"{level} state"] = held_bytes(optimizer)
+        found[f"{level} gradients"] = sum(p._grad.data.nbytes for p in layer.parameters())
+        found[f"{level} parameters"] = sum(p.data.nbytes for p in layer.parameters())
+        optimizer.clear_grad()
+    return {**found, **interleaved(programs, rounds)}
+
+
+def tensor_parallel(rounds: int) -> dict[str, Any]:
+    """Seconds of forward and backward of a perceptron 1024 -> 4096 -> 1024 for 256 rows, cut over the
+    processes, and whole in each."""
+    group = all_processes()
+    cut = paddle.nn.Sequential(
+        ColumnParallelLinear(1024, 4096, has_bias=True, gather_output=False, mp_group=group),
+        paddle.nn.GELU(),
+        RowParallelLinear(4096, 1024, input_is_parallel=True, mp_group=group),
+    )
+    whole = paddle.nn.Sequential(paddle.nn.Linear(1024, 4096), paddle.nn.GELU(), paddle.nn.Linear(4096, 1024))
+    x = paddle.to_tensor(np.random.RandomState(0).randn(256, 1024).astype("float32"), stop_gradient=False)
+
+    def step(layer: Any) -> Callable[[], None]:
+        def run() -> None:
+            layer(x).mean().backward()
+            for parameter in layer.parameters():
+                parameter.clear_gradient(False)
+            x.clear_gradient(False)
+
+        return run
+
+    programs = {"cut": step(cut), "whole": step(whole)}
+    for program in programs.values():
+        program()
+    before = sum(entry[-1] for entry in traffic.totals().values())
+    programs["cut"]()
+    sent = sum(entry[-1] for entry in traffic.totals().values()) - before
+    return {"bytes": sent, **interleaved(programs, rounds)}

@@ -77,11 +77,13 @@ _ENTRIES = frozenset(("CountFilterEntry", "ProbabilityEntry", "ShowClickEntry"))
 
 def __getattr__(name: str) -> Any:
     """Distributed tensors and tables on shards are imported at their first use, which takes a second."""
-    if name == "auto_parallel":
+    if name in ("auto_parallel", "sharding"):
         return importlib.import_module(f"{__name__}.{name}")
     if name in _AUTO_PARALLEL:
         found = globals()[name] = getattr(importlib.import_module(f"{__name__}.auto_parallel"), name)
         return found
+    if name in ("group_sharded_parallel", "save_group_sharded_model"):
+        return getattr(importlib.import_module(f"{__name__}.sharding"), name)
     if name in _ENTRIES:
         found = getattr(importlib.import_module(f"{__name__}.parameter_server.entries"), name)
         return globals().setdefault(name, found)

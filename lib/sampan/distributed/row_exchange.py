@@ -55,7 +55,7 @@ class RowExchange:
         for place, table in enumerate(self.tables):
             column = [each[place] for each in heard]
             if any(DENSE in each for each in column):
-                _mean_of_dense(table, self.group)
+                mean_of_dense(table, self.group)
             elif any(MISSING not in each for each in column):
                 named = sum(n for each in column for n in each if n > 0)
                 at_owner = self.different[place] * named < named * (self.world - 1) / self.world
@@ -209,7 +209,8 @@ def started_sum(buffer: torch.Tensor, group: Any) -> Any:
     return c10d.all_reduce(buffer, group=group, async_op=True)
 
 
-def _mean_of_dense(table: Tensor, group: Any) -> None:
+def mean_of_dense(table: Tensor, group: Any) -> None:
+    """Let a parameter's gradient be the dense mean over the processes of a group."""
     gradient: Any = table._grad
     if gradient is None:
         dense = torch.zeros_like(table.data)

@@ -182,6 +182,19 @@ def made_equal(shares):
     )
 
 
+def averaged(known):
+    """Gradients after `fused_allreduce_gradients`: dense, rows of a table, and none."""
+    fleet.init(is_collective=True, strategy=strategy(dp_degree=2))
+    group = fleet.get_hybrid_communicate_group()
+    rank = group.get_data_parallel_rank()
+    layer, table, unused = nn.Linear(2, 1), nn.Embedding(3, 2), nn.Linear(1, 1)
+    x = paddle.full([1, 2], rank + 2.0)
+    (layer(x).sum() + table(paddle.to_tensor([0, rank + 1])).sum()).backward()
+    parameters = [layer.weight, table.weight, unused.weight]
+    fleet.utils.hybrid_parallel_util.fused_allreduce_gradients(parameters, group if known else None)
+    return layer.weight.grad.flatten().tolist(), table.weight.grad.tolist(), unused.weight.grad
+
+
 # --- a small GPT ---
 
 WIDTH, HEADS, VOCABULARY, LENGTH = 8, 2, 12, 5

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..collective import _get_default_group
+from ..environment import get_world_size
 from ..parallel import several
+from ..row_exchange import mean_of_dense
 
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
 hybrid_parallel_util = fs = log_util = sys.modules[__name__]
@@ -28,7 +31,18 @@ def recompute(
 
 
 def fused_allreduce_gradients(parameter_list: Sequence[Any], hcg: Any = None, *args: Any) -> None:
-    """Nothing to exchange with one process."""
+    """Let the parameters' gradients be the means over the group of data parallelism, of all processes without
+    `hcg`: for networks that are no DataParallel, or after its `no_sync`. With one process nothing changes.
+
+    Each process must have gradients of the same parameters.
+    """
+    if get_world_size() == 1:
+        return
+    members = _get_default_group() if hcg is None else hcg.get_data_parallel_group()
+    if members.nranks > 1:
+        for parameter in parameter_list:
+            if parameter._grad is not None:
+                mean_of_dense(parameter, members.process_group)
 
 
 class LocalFS:

@@ -13,6 +13,7 @@ import torch.distributed as c10d
 from ...engine.tensor import Tensor
 from ...row_sparse import rows_of
 from .. import traffic
+from ..compression.half_precision import Then
 from ..reducer import Bucket, Reducer
 from .parts import Cut
 
@@ -89,26 +90,13 @@ class ScatteredBucket(Bucket):
                 self.parameters[at]._grad = given
 
 
-class _Scattered:
-    """The exchange of a bucket, to be waited for as torch's Work."""
-
-    def __init__(self, bucket: Any, group: Any) -> None:
-        sent = bucket.sent()
-        traffic.count("reduce_scatter", sent.nbytes, sent.nbytes * (len(sent) - 1) // len(sent))
-        self.bucket, self.received, self.taken = bucket, torch.empty_like(sent), False
-        self.work = c10d.all_to_all_single(self.received, sent, group=group, async_op=True)
-
-    def is_completed(self) -> bool:
-        """Whether the parts have arrived."""
-        return bool(self.work.is_completed())
-
-    def wait(self, *timeout: Any) -> bool:
-        """Wait until the sums are there."""
-        self.work.wait(*timeout)
-        if not self.taken:
-            self.taken = True
-            self.bucket.take(self.received)
-        return True
+def scattered(bucket: Any, group: Any) -> Then:
+    """Start the exchange of a ScatteredBucket."""
+    sent = bucket.sent()
+    received = torch.empty_like(sent)
+    traffic.count("reduce_scatter", sent.nbytes, sent.nbytes * (len(sent) - 1) // len(sent))
+    work = c10d.all_to_all_single(received, sent, group=group, async_op=True)
+    return Then(work, lambda: bucket.take(received))
 
 
 class ScatterReducer(Reducer):
@@ -121,7 +109,7 @@ class ScatterReducer(Reducer):
         self.parts: dict[int, Tensor] = {}  # gradients that are parts
         self.kept: dict[int, torch.Tensor] = {}  # of earlier backward passes, while one runs
         super().__init__(named, group, size, last, unused)
-        self.exchange = _Scattered
+        self.exchange = scattered
         self.bucket = lambda places, parameters: ScatteredBucket(places, parameters, self)
 
     def begin(self) -> None:
