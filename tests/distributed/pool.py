@@ -67,6 +67,7 @@ def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
     os.environ.update(environment)
     import torch
 
+    import sampan
     import sampan.distributed as dist
 
     torch.set_num_threads(1)
@@ -78,4 +79,5 @@ def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
         except Exception as error:  # it is the answer
             answer = error
             answer.add_note(traceback.format_exc())
+        sampan.set_default_dtype("float32")  # for the next test
         pipe.send(answer)

@@ -54,4 +54,4 @@ def test_one_process(ready, tmp_path):
         assert programs.train(network, optimizer, batches, None) == programs.train(one, usual, batches, None)
         assert optimizer.get_lr() == 0.05
         sharding.save_group_sharded_model(network, str(tmp_path), optimizer)
-        assert programs.differences(paddle.load(str(tmp_path / "model.pdmodel")), one.state_dict()) == 0
+        assert programs.differences(paddle.load(str(tmp_path / "model.pdmodel")), one.state_dict()) < 1e-15
