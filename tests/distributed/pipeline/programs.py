@@ -1,0 +1,449 @@
+"""Programs that two or four processes run: a network in stages against one process with the whole network."""
+
+import os
+import time
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+import sampan as paddle
+import sampan.distributed as dist
+from sampan import nn
+from sampan.distributed import fleet
+from sampan.distributed.pipeline import (
+    LayerDesc,
+    PipelineLayer,
+    PipelineParallel,
+    SharedLayerDesc,
+)
+from sampan.distributed.pipeline.mailbox import mailbox_of
+
+F = paddle.nn.functional
+
+
+class Hcg:
+    """The groups of one pipeline of all processes."""
+
+    def get_pipe_parallel_group(self):
+        return dist.collective._get_default_group()
+
+    def get_data_parallel_group(self):
+        return None
+
+
+def strategy(micros, rows, mode="1F1B"):
+    found = fleet.DistributedStrategy()
+    found.pipeline_configs = {"accumulate_steps": micros, "micro_batch_size": rows, "schedule_mode": mode}
+    return found
+
+
+class Split(nn.Layer):
+    """Several tensors between stages: of another dtype, without a gradient, inside a dictionary."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.a = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.a(x)
+        return {"y": y, "more": [y * 2, (x > 0).astype("int8"), None, 3]}, "text"
+
+
+class Join(nn.Layer):
+    def __init__(self, width):
+        super().__init__()
+        self.a = nn.Linear(width, width)
+
+    def forward(self, given):
+        parts, text = given
+        doubled, signs, nothing, three = parts["more"]
+        assert (text, nothing, three, str(signs.dtype)) == ("text", None, 3, "paddle.int8")
+        return self.a(parts["y"] * signs.astype("float64") + doubled)
+
+
+class Table(nn.Layer):
+    """An embedding with gradients of rows."""
+
+    def __init__(self, rows, width):
+        super().__init__()
+        self.table = nn.Embedding(rows, width, sparse=True)
+
+    def forward(self, ids):
+        return self.table(ids).mean(1)
+
+
+def output_layer(layer, x):
+    return paddle.matmul(x, layer.weight, transpose_y=True)
+
+
+def mlp():
+    hidden = [LayerDesc(nn.Linear, 6, 6), paddle.tanh] * 3
+    return [*hidden, LayerDesc(nn.Linear, 6, 3)], [4, 6], "int64", 3, nn.CrossEntropyLoss()
+
+
+def containers():
+    layers = [
+        LayerDesc(nn.Linear, 6, 6), LayerDesc(Split, 6), LayerDesc(Join, 6), LayerDesc(nn.Linear, 6, 3)
+    ]  # fmt: skip
+    return layers, [4, 6], "int64", 3, nn.CrossEntropyLoss()
+
+
+def batch_norm():
+    layers = [
+        LayerDesc(nn.Conv2D, 2, 3, 3), LayerDesc(nn.BatchNorm2D, 3), F.relu,
+        LayerDesc(nn.Conv2D, 3, 3, 3), LayerDesc(nn.BatchNorm2D, 3), LayerDesc(nn.Flatten), LayerDesc(nn.Linear, 12, 3),
+    ]  # fmt: skip
+    return layers, [4, 2, 6, 6], "int64", 3, nn.CrossEntropyLoss()
+
+
+def tied():
+    layers = [
+        SharedLayerDesc("embed", nn.Embedding, None, "weight", 11, 6),
+        LayerDesc(nn.Linear, 6, 6), paddle.tanh, LayerDesc(nn.Linear, 6, 6),
+        SharedLayerDesc("embed", nn.Embedding, output_layer, "weight", 11, 6),
+    ]  # fmt: skip
+    return layers, [4], "int64", 11, nn.CrossEntropyLoss()
+
+
+def rows():
+    layers = [LayerDesc(Table, 50, 6), LayerDesc(nn.Linear, 6, 6), paddle.tanh, LayerDesc(nn.Linear, 6, 3)]
+    return layers, [4, 5], "int64", 3, nn.CrossEntropyLoss()
+
+
+NETWORKS = {f.__name__: f for f in (mlp, containers, batch_norm, tied, rows)}
+
+
+def made(name, stages=None, **settings):
+    """The network in stages, or whole in this process."""
+    layers, *_, loss = NETWORKS[name]()
+    before = paddle.get_default_dtype()
+    paddle.set_default_dtype("float64")
+    try:
+        if stages is None:
+            return Whole(layers, loss, **settings)
+        return PipelineLayer(layers, num_stages=stages, loss_fn=loss, **settings)
+    finally:
+        paddle.set_default_dtype(before)
+
+
+class Whole(nn.Layer):
+    """The layers of a list one after another, made as PipelineLayer makes them, without its code."""
+
+    def __init__(self, layers, loss):
+        super().__init__()
+        self.loss, self.functions, self.shared = loss, [], {}
+        for place, layer in enumerate(layers):
+            paddle.seed(1234 + place)
+            if isinstance(layer, SharedLayerDesc):
+                if layer.layer_name not in self.shared:
+                    self.shared[layer.layer_name] = layer.build_layer()
+                    self.add_sublayer(f"shared_layers.{layer.layer_name}", self.shared[layer.layer_name])
+                made = self.shared[layer.layer_name]
+                self.functions.append(
+                    made if layer.forward_func is None else lambda x, m=made, f=layer.forward_func: f(m, x)
+                )
+            elif isinstance(layer, LayerDesc):
+                self.functions.append(layer.build_layer())
+                self.add_sublayer(str(place), self.functions[-1])
+            else:
+                self.functions.append(layer)
+
+    def forward(self, x):
+        for function in self.functions:
+            x = function(x)
+        return x
+
+
+def batches(name, micros, steps):
+    _, shape, _, classes, _ = NETWORKS[name]()
+    for _ in range(steps):  # the same each time
+        numbers = np.random.RandomState(1)
+        size = (micros * shape[0], *shape[1:])
+        x = numbers.randint(0, 11, size) if name in ("tied", "rows") else numbers.randn(*size)
+        yield paddle.to_tensor(x), paddle.to_tensor(numbers.randint(0, classes, micros * shape[0]))
+
+
+def alone(whole, optimizer, x, y, micros, scaler=None):
+    """A step of one process: gradients of m micro-batches are added up."""
+    size = x.shape[0] // micros
+    total = 0.0
+    for at in range(micros):
+        part = slice(at * size, (at + 1) * size)
+        loss = whole.loss(whole(x[part]), y[part]) / micros
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        total += float(loss)
+    return total
+
+
+def named(parameters):
+    """By the names of the whole network: of `first.place.weight` in a stage the layer has the number first + place."""
+    found = {}
+    for name, parameter in parameters.items():
+        first, place, *rest = name.split(".")
+        found[f"{int(first) + int(place)}.{'.'.join(rest)}" if place.isdigit() else name] = parameter
+    return found
+
+
+def apart(model, whole):
+    """The greatest difference of this process's parameters, gradients and buffers from the whole network's."""
+    own, every = named(model.state_dict()), whole.state_dict()
+    assert own
+    found = [float(np.abs(own[name].numpy() - every[name].numpy()).max()) for name in own]
+    grads = dict(whole.named_parameters())
+    for name, parameter in named(dict(model.named_parameters())).items():
+        expected = grads[name].grad
+        assert (parameter.grad is None) == (expected is None), name
+        if expected is not None:
+            found.append(float(np.abs(parameter.grad.numpy() - expected.numpy()).max()))
+    return max(found)
+
+
+def trains(name, micros, mode="1F1B", steps=3, **settings):
+    """Losses, and differences from one process, in losses and in parameters, gradients and buffers."""
+    model = made(name, dist.get_world_size(), **settings)
+    whole = made(name)
+    _, shape, *_ = NETWORKS[name]()
+    pipeline = PipelineParallel(model, Hcg(), strategy(micros, shape[0], mode))
+    optimizers = [
+        paddle.optimizer.AdamW(0.05, parameters=each.parameters(), weight_decay=0.1)
+        for each in (model, whole)
+    ]
+    losses, differences, kinds = [], [], set()
+    for x, y in batches(name, micros, steps):
+        loss = pipeline.forward_backward_pipeline((x, y))
+        expected = alone(whole, optimizers[1], x, y, micros)
+        kinds |= {type(p.grad).__name__ for p in model.parameters()}
+        losses.append(float(loss))
+        differences += [abs(float(loss) - expected), apart(model, whole)]
+        pipeline.optimizer, pipeline.lr_scheduler = optimizers[0], None
+        pipeline._optimizer_step(None)
+        optimizers[1].step()
+        optimizers[1].clear_grad()
+        differences.append(apart(model, whole))
+    x, y = next(batches(name, micros, 1))
+    whole.eval()
+    evaluated = pipeline.eval_batch((x, y), compute_loss=True)
+    with paddle.no_grad():
+        expected = np.mean([
+            float(whole.loss(whole(x[at : at + shape[0]]), y[at : at + shape[0]]))
+            for at in range(0, x.shape[0], shape[0])
+        ])  # fmt: skip
+        outputs = pipeline.eval_batch((x, y))
+        if pipeline.is_pipeline_last_stage():
+            differences.append(float(np.abs(paddle.concat(outputs).numpy() - whole(x).numpy()).max()))
+    differences.append(abs(float(evaluated) - expected))
+    return losses, max(differences), sorted(kinds), pipeline.report().bubble
+
+
+class Fails(nn.Layer):
+    """Raises in its pass with a number."""
+
+    calls = 0
+    at = -1
+
+    def forward(self, x):
+        type(self).calls += 1
+        if type(self).calls == self.at:
+            raise ArithmeticError("no logarithm")
+        return x * 1
+
+
+def fails(stage, call):
+    """The error of each process when a stage fails in a pass, and whether the next step works."""
+    Fails.calls, Fails.at = 0, call
+    layers = [LayerDesc(nn.Linear, 4, 4) for _ in range(dist.get_world_size())]
+    layers[stage] = LayerDesc(Fails)
+    model = PipelineLayer(layers, num_stages=len(layers), loss_fn=lambda out, y: (out * y).mean())
+    parameters = model.parameters() or [paddle.create_parameter([1], "float32")]
+    optimizer = paddle.optimizer.SGD(0.0, parameters=parameters)
+    pipeline = PipelineParallel(model, Hcg(), strategy(4, 2))
+    data = paddle.ones([8, 4]), paddle.ones([8, 4])
+    told = []
+    for _ in range(2):
+        start = time.monotonic()
+        try:
+            pipeline.train_batch(data, optimizer)
+        except Exception as error:
+            told.append(
+                (type(error).__name__, str(error), error.__notes__[0] if hasattr(error, "__notes__") else "")
+            )
+        assert time.monotonic() - start < 5
+    optimizer.clear_grad()
+    Fails.calls, Fails.at = 0, -1
+    losses = [float(pipeline.train_batch(data, optimizer)) for _ in range(2)]
+    return told, losses[0] == losses[1]
+
+
+def wrong_batches():
+    """The errors of each process for data that do not fit, in the process that reads them."""
+    model = PipelineLayer([paddle.tanh] * 2, num_stages=2, loss_fn=lambda out, y: (out * y).mean())
+    pipeline = PipelineParallel(model, Hcg(), strategy(4, 2))
+    optimizer = paddle.optimizer.SGD(0.0, parameters=[paddle.create_parameter([1], "float32")])
+    told = []
+    good = paddle.ones([8, 3])
+    for data in (
+        (paddle.ones([7, 3]), good),
+        (good, [good] * 3),
+        None,
+        iter([(good, good)] * 2),
+        (good, "y"),
+    ):
+        with pytest.raises((ValueError, RuntimeError)) as caught:
+            pipeline.train_batch(data, optimizer)
+        told.append((caught.type.__name__, str(caught.value)))
+    return told
+
+
+def interleaved(name, micros):
+    """`trains` with two stages in each process."""
+    return trains(name, micros, seg_method="layer:Linear|Embedding", num_virtual_pipeline_stages=2)
+
+
+def scaled():
+    """Steps of a GradScaler against one process. In the second the gradient of one parameter of the last
+    stage overflows: no process steps."""
+    model, whole = made("mlp", dist.get_world_size()), made("mlp")
+    pipeline = PipelineParallel(model, Hcg(), strategy(2, 4))
+    steps = [0]
+    for each in (model, whole):
+        for key, parameter in each.named_parameters():
+            if key == "6.bias":
+                parameter.register_hook(lambda g: g * float("inf") if steps[0] == 1 else g)
+    optimizers = [paddle.optimizer.SGD(0.5, parameters=each.parameters()) for each in (model, whole)]
+    scalers = [paddle.amp.GradScaler(init_loss_scaling=1024.0, decr_every_n_nan_or_inf=1) for _ in range(2)]
+    rate = paddle.optimizer.lr.StepDecay(0.5, 1, 0.5)
+    found = []
+    for steps[0], (x, y) in enumerate(batches("mlp", 2, 3)):
+        before = next(iter(model.parameters())).numpy()
+        with paddle.amp.auto_cast(dtype="float16"):
+            loss = pipeline.train_batch((x, y), optimizers[0], rate, scalers[0])
+            expected = alone(whole, optimizers[1], x, y, 2, scalers[1])
+        scalers[1].step(optimizers[1])
+        scalers[1].update()
+        optimizers[1].clear_grad()
+        changed = bool((next(iter(model.parameters())).numpy() != before).any())
+        found.append(
+            (
+                changed,
+                scalers[0]._scale,
+                scalers[1]._scale,
+                max(abs(float(loss) - expected), apart(model, whole)) < 1e-12,
+            )
+        )
+    return found, rate.get_lr()
+
+
+def random_words():
+    """Losses with dropout: the same with the same seed."""
+    layers = [LayerDesc(nn.Linear, 8, 8), nn.Dropout(0.5), LayerDesc(nn.Linear, 8, 8), nn.Dropout(0.5)]
+    found = []
+    for every in (0, 1):
+        model = PipelineLayer(
+            layers, num_stages=2, loss_fn=lambda out, y: (out * y).mean(), recompute_interval=every
+        )
+        pipeline = PipelineParallel(model, Hcg(), strategy(2, 4))
+        paddle.seed(5)
+        pipeline.forward_backward_pipeline((paddle.ones([8, 8]), paddle.ones([8, 8])))
+        found.append([p.grad.numpy() for p in model.parameters()])
+    return max(float(np.abs(a - b).max()) for a, b in zip(*found, strict=True))
+
+
+class Slow(nn.Layer):
+    def forward(self, x):
+        time.sleep(4)
+        return x * 1
+
+
+class Dies(nn.Layer):
+    def forward(self, x):
+        os._exit(1)
+
+
+class Alone(Hcg):
+    """A group with a time-out of its own, so that a broken connection harms no other test."""
+
+    def __init__(self):
+        self.group = dist.new_group(timeout=timedelta(seconds=3))
+
+    def get_pipe_parallel_group(self):
+        return self.group
+
+
+def stops(kind):
+    """The error of each process where the second stage takes longer than the time-out, or ends its process."""
+    model = PipelineLayer(
+        [LayerDesc(nn.Linear, 4, 4), LayerDesc(kind)], num_stages=2, loss_fn=lambda out, y: (out * y).mean()
+    )
+    pipeline = PipelineParallel(model, Alone(), strategy(2, 2))
+    data = paddle.ones([4, 4]), paddle.ones([4, 4])
+    start = time.monotonic()
+    with pytest.raises(RuntimeError) as caught:
+        pipeline.forward_backward_pipeline(data)
+    return time.monotonic() - start, str(caught.value)
+
+
+def two_losses():
+    """Several losses, of which the second is trained; parts of the loss; gradients divided at the end."""
+    losses = [nn.MSELoss(), nn.L1Loss()]
+    x, y = paddle.to_tensor(np.arange(8.0).reshape(4, 2)), paddle.ones([4, 2], "float64")
+    found = []
+    for late in (False, True):
+        given = strategy(2, 2)
+        given.hybrid_configs["pp_configs"] = {"delay_scale_loss": late}
+        model = PipelineLayer([paddle.tanh, Scale()], num_stages=2, loss_fn=losses)
+        pipeline = PipelineParallel(model, Hcg(), given)
+        parameters = model.parameters() or [paddle.create_parameter([1], "float64")]
+        optimizer = paddle.optimizer.SGD(0.1, parameters=parameters)
+        both = pipeline.train_batch((x, y), optimizer, loss_fn_idx=1)
+        stepped = parameters[0].tolist()
+        apart = pipeline.train_batch((x, y), optimizer, return_micro_batch_loss=True)
+        found.append(([float(loss) for loss in both], [each.tolist() for each in apart], stepped))
+    factor = paddle.to_tensor(2.0, dtype="float64", stop_gradient=False)
+    expected = [float(loss(paddle.tanh(x) * factor, y)) for loss in losses]
+    losses[1](paddle.tanh(x) * factor, y).backward()
+    return found, expected, 2.0 - 0.1 * float(factor.grad)
+
+
+class Scale(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.factor = paddle.create_parameter([], "float64", default_initializer=nn.initializer.Constant(2.0))
+
+    def forward(self, x):
+        return x * self.factor
+
+
+def exchanged():
+    """What arrives of values that one process sends to another, in another order than they were sent."""
+    group = dist.new_group()
+    box = mailbox_of(group)
+    box.begin()
+    values = [
+        paddle.arange(6).reshape([2, 3]).t(),
+        (
+            paddle.zeros([0, 3], "bfloat16"),
+            [None, True, 2, 0.5, "text"],
+            {"a": {"b": paddle.to_tensor(1 + 2j)}},
+        ),
+        ["x" * 5000, paddle.to_tensor(3.0, stop_gradient=False)],
+    ]
+    if group.rank == 0:
+        for number, value in enumerate(values):
+            box.send(1, ("F", 1, number), value)
+        with pytest.raises(TypeError, match="stage 1 of the pipeline: expected dense Tensors"):
+            box.send(1, ("F", 1, 9), object())
+        return box.receive(1, ("ended", 0, 0))
+    received = [box.receive(0, ("F", 1, number)) for number in (2, 0, 1)]
+    box.send(0, ("ended", 0, 0), str(received))
+    box.finish()
+    last = received[0][1]
+    (empty, plain, inner), transposed = received[2], received[1]
+    return str(received), (
+        transposed.numpy().tolist() == values[0].numpy().tolist(),
+        (empty.shape, str(empty.dtype)) == ([0, 3], "paddle.bfloat16"),
+        plain == values[1][1],
+        complex(inner["a"]["b"].numpy()) == 1 + 2j,
+        received[0][0] == "x" * 5000,
+        (last.stop_gradient, transposed.stop_gradient) == (False, True),
+    )
