@@ -131,6 +131,14 @@ def _different(call: Call, number: int, calls: Sequence[str]) -> CommunicationEr
     return CommunicationError(f"{call.name}: {text}")
 
 
+def leave(group: Group, text: str) -> None:
+    """Let members that wait in the next collective of a group fail with this text: this process will not call
+    it."""
+    if group.checks is not None:
+        _write(f"broken/{group.checks.group_name}/{group.calls + 1}", text)
+        _forget(group)
+
+
 def _forget(group: Group) -> None:
     """Compare all calls again, so that the members' known pairs are the same."""
     group.seen.clear()
@@ -189,6 +197,9 @@ def failed(call: Call, error: Exception) -> CommunicationError:
     """The error of a call which torch's error ended."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     _note(call)
+    if told := _read([f"broken/{call.group.checks.group_name}/{call.number}"])[0]:
+        _forget(call.group)
+        return CommunicationError(f"{call.name}: {told}")
     return CommunicationError(
         f"{call} of rank {call.group.ranks[call.group.rank]} failed: {text}. {_others(call)}"
     )

@@ -11,12 +11,14 @@ import sampan as paddle
 import sampan.distributed as dist
 from sampan import nn
 from sampan.distributed import fleet
+from sampan.distributed.group import Group
 from sampan.distributed.pipeline import (
     LayerDesc,
     PipelineLayer,
     PipelineParallel,
     SharedLayerDesc,
 )
+from sampan.distributed.pipeline.copies import mean_gradients
 from sampan.distributed.pipeline.mailbox import mailbox_of
 
 F = paddle.nn.functional
@@ -28,8 +30,8 @@ class Hcg:
     def get_pipe_parallel_group(self):
         return dist.collective._get_default_group()
 
-    def get_data_parallel_group(self):
-        return None
+    def copies(self):
+        return Group(ranks=[dist.get_rank()])
 
 
 def strategy(micros, rows, mode="1F1B"):
@@ -390,7 +392,7 @@ def two_losses():
     found = []
     for late in (False, True):
         given = strategy(2, 2)
-        given.hybrid_configs["pp_configs"] = {"delay_scale_loss": late}
+        given.hybrid_configs = {"pp_configs": {"delay_scale_loss": late}}
         model = PipelineLayer([paddle.tanh, Scale()], num_stages=2, loss_fn=losses)
         pipeline = PipelineParallel(model, Hcg(), given)
         parameters = model.parameters() or [paddle.create_parameter([1], "float64")]
@@ -447,3 +449,66 @@ def exchanged():
         received[0][0] == "x" * 5000,
         (last.stop_gradient, transposed.stop_gradient) == (False, True),
     )
+
+
+def hybrid(name, micros, pipelines, clip=0.05):
+    """`train_batch` by fleet's names, with several pipelines and a bound of the global norm, against one process."""
+    given = strategy(micros, NETWORKS[name]()[1][0])
+    stages = dist.get_world_size() // pipelines
+    given.hybrid_configs = {"dp_degree": pipelines, "mp_degree": 1, "pp_degree": stages}
+    fleet.init(is_collective=True, strategy=given)
+    hcg = fleet.get_hybrid_communicate_group()
+    model, whole = made(name, stages, topology=hcg.topology()), made(name)
+    clips = [nn.ClipGradByGlobalNorm(clip) for _ in range(2)]
+    optimizers = [
+        paddle.optimizer.Momentum(0.5, 0.9, parameters=each.parameters(), grad_clip=bound)
+        for each, bound in zip((model, whole), clips, strict=True)
+    ]
+    pipeline, optimizer = fleet.distributed_model(model), fleet.distributed_optimizer(optimizers[0])
+    assert (type(pipeline).__name__ == "NoPipelineParallel") == (stages == 1)
+    differences, losses = [], []
+    for x, y in batches(name, pipelines * micros, 3):
+        rows = x.shape[0] // pipelines
+        own = slice(hcg.get_data_parallel_rank() * rows, (hcg.get_data_parallel_rank() + 1) * rows)
+        loss = pipeline.train_batch((x[own], y[own]), optimizer)
+        mean = paddle.to_tensor(float(loss), dtype="float64")
+        dist.all_reduce(mean, group=hcg.get_data_parallel_group())
+        expected = alone(whole, optimizers[1], x, y, pipelines * micros)
+        optimizers[1].step()
+        optimizers[1].clear_grad()
+        losses.append(expected)
+        differences += [abs(float(mean) / pipelines - expected), apart(model, whole)]
+    return losses, max(differences)
+
+
+def another_pipeline_fails():
+    """The errors of all processes of two pipelines where a stage of the second fails."""
+    given = strategy(2, 2)
+    given.hybrid_configs = {"dp_degree": 2, "pp_degree": 2}
+    fleet.init(is_collective=True, strategy=given)
+    hcg = fleet.get_hybrid_communicate_group()
+    Fails.calls, Fails.at = 0, 2 if dist.get_rank() == 3 else -1
+    layers = [LayerDesc(nn.Linear, 4, 4), LayerDesc(Fails), LayerDesc(nn.Linear, 4, 4)]
+    topology, loss = hcg.topology(), nn.MSELoss()
+    model = PipelineLayer(layers, topology=topology, loss_fn=loss, seg_method=[0, 1])
+    pipeline = PipelineParallel(model, hcg, given)
+    start = time.monotonic()
+    with pytest.raises((RuntimeError, ArithmeticError)) as caught:
+        pipeline.forward_backward_pipeline((paddle.ones([4, 4]), paddle.ones([4, 4])))
+    return time.monotonic() - start, str(caught.value)
+
+
+def means():
+    """Gradients of parameters whose kinds differ between two processes: dense, of rows, none."""
+    rank = dist.get_rank()
+    tables = [nn.Embedding(5, 2, sparse=True) for _ in range(2)]
+    weights = [paddle.create_parameter([3], kind) for kind in ("float64", "float32", "float32")]
+    tables[0](paddle.to_tensor([rank, 3])).sum().backward()  # rows in both
+    (tables[1](paddle.to_tensor([1])).sum() if rank else (tables[1].weight * 4).sum()).backward()
+    (weights[0] * (rank + 1.0)).sum().backward()
+    if rank:
+        (weights[1] * 6).sum().backward()  # none in the other
+    parameters = [*(table.weight for table in tables), *weights]
+    mean_gradients(parameters, dist.collective._get_default_group())
+    kinds = [type(p.grad).__name__ for p in parameters]
+    return kinds, [None if p.grad is None else p.grad.numpy().tolist() for p in parameters]

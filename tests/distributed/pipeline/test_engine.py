@@ -46,3 +46,13 @@ def test_a_stage_that_takes_too_long_is_named(workers):
     assert 2 < seconds < 20
     assert "from rank 1" in waits
     assert "rank 0 failed in the backward pass of micro-batch 0 through stage 0" in slow
+
+
+def test_an_error_in_another_pipeline_is_named(workers):
+    text = "rank 3 failed in the forward pass of micro-batch 1 through stage 1: ArithmeticError: no logarithm"
+    first, second, third, fourth = workers(4)(programs.another_pipeline_fails)
+    assert fourth[1] == "no logarithm"
+    assert third[1] == f"pipeline: {text}"
+    assert f"another pipeline failed: pipeline: {text}" in first[1]
+    assert f"another pipeline failed: pipeline: {text}" in second[1]
+    assert max(seconds for seconds, _ in (first, second, third, fourth)) < 30

@@ -67,6 +67,16 @@ def test_random_numbers_are_the_same_when_layers_run_again(workers):
     assert workers(2)(programs.random_words) == [0.0, 0.0]
 
 
+@pytest.mark.servers
+@pytest.mark.parametrize(
+    ("count", "pipelines", "name"), [(4, 2, "tied"), (4, 2, "rows"), (4, 1, "mlp"), (2, 2, "mlp")]
+)
+def test_several_pipelines_by_fleets_names(workers, count, pipelines, name):
+    for losses, difference in workers(count)(programs.hybrid, name, 4, pipelines):
+        assert losses[-1] < losses[0]
+        assert difference < 1e-12
+
+
 # --- one process ---
 
 

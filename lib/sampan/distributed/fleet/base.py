@@ -251,8 +251,15 @@ class Fleet:
     # --- training ---
 
     def distributed_model(self, model: Any) -> Any:
-        """The model whose gradients are those of all processes; with one process unchanged."""
-        return model if self._collective is None else self._collective.network(model)
+        """The model whose gradients are those of all processes; with one process unchanged, but for a
+        PipelineLayer, which gets `train_batch`."""
+        if self._collective is not None:
+            return self._collective.network(model)
+        if hasattr(model, "get_num_virtual_stages"):
+            from ..pipeline import NoPipelineParallel
+
+            return NoPipelineParallel(model, self._user_defined_strategy)
+        return model
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
         """The optimizer as it is, or what the strategy of `init` puts in its place (`CollectiveTraining`);

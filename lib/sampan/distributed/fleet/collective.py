@@ -48,6 +48,10 @@ class CollectiveTraining:
         the layer itself, equal in all processes."""
         if self.mode != ParallelMode.DATA_PARALLEL:
             return self._hybrid(layer)
+        if hasattr(layer, "get_num_virtual_stages"):  # a PipelineLayer, with one stage
+            from . import meta_parallel
+
+            return meta_parallel.NoPipelineParallel(layer, self.strategy, self.hcg)
         if self.local:
             check(layer, None)
             broadcast(layer, None)
@@ -67,7 +71,9 @@ class CollectiveTraining:
             ParallelMode.SHARDING_PARALLEL: "ShardingParallel",
             ParallelMode.PIPELINE_PARALLEL: "PipelineParallel",
         }
-        kind = getattr(meta_parallel, kinds.get(self.mode or 0, ""), None)
+        kind: Any = getattr(meta_parallel, kinds.get(self.mode or 0, ""), None)
+        if kind is meta_parallel.PipelineParallel and getattr(layer, "_num_virtual_pipeline_stages", 1) > 1:
+            kind = meta_parallel.PipelineParallelWithInterleave
         if kind is None:
             raise NotImplementedError("distributed_model: segment parallelism (sep_degree) is not supported")
         return kind(layer, self.hcg, strategy=self.strategy)

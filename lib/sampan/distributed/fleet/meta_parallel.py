@@ -2,6 +2,17 @@
 
 import sys
 
+from .. import pipeline
+from ..pipeline import LayerDesc as LayerDesc
+from ..pipeline import NoPipelineParallel as NoPipelineParallel
+from ..pipeline import PipelineDatasetPreprocessor as PipelineDatasetPreprocessor
+from ..pipeline import PipelineLayer as PipelineLayer
+from ..pipeline import PipelineParallel as PipelineParallel
+from ..pipeline import PipelineParallelMicroStepLocations as PipelineParallelMicroStepLocations
+from ..pipeline import PipelineParallelWithInterleave as PipelineParallelWithInterleave
+from ..pipeline import PipelineParallelWithInterleaveFthenB as PipelineParallelWithInterleaveFthenB
+from ..pipeline import SharedLayerDesc as SharedLayerDesc
+from ..pipeline import register_global_pipeline_parallel_hook as register_global_pipeline_parallel_hook
 from . import layers
 from .mp_layers import ColumnParallelLinear as ColumnParallelLinear
 from .mp_layers import ParallelCrossEntropy as ParallelCrossEntropy
@@ -17,3 +28,5 @@ __path__: list[str] = []  # so that `import` looks for Paddle's modules inside, 
 parallel_layers = sys.modules[f"{__name__}.parallel_layers"] = sys.modules[__name__]
 for _name, _module in (("mp_layers", layers.mp_layers), ("random", layers.random)):
     sys.modules[f"{__name__}.parallel_layers.{_name}"] = _module
+sys.modules[f"{__name__}.parallel_layers.pp_layers"] = pipeline.layers
+pipeline_parallel = sys.modules[f"{__name__}.pipeline_parallel"] = pipeline.parallel

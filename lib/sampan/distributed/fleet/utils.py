@@ -25,9 +25,11 @@ def recompute(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args)`. Paddle runs it a second time in the backward pass, to save memory; values and
-    gradients are the same."""
-    return function(*args, **kwargs)
+    """`function(*args, **kwargs)`, which runs a second time in the backward pass, to save memory; values and
+    gradients are the same. See `pipeline.recompute`."""
+    from ..pipeline.recompute import recomputed
+
+    return recomputed(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
 
 
 def fused_allreduce_gradients(parameter_list: Sequence[Any], hcg: Any = None, *args: Any) -> None:

@@ -57,7 +57,7 @@ class Engine:
         self.timed: list[Timed] = []
         self._kept: dict[tuple[int, int], tuple[list[Tensor], list[Tensor]]] = {}
         self._local: dict[tuple[str, int, int], Any] = {}
-        self._doing = ""
+        self._doing = self.failure = ""  # what is done; why the last step with an error failed
 
     def run(self, actions: Sequence[Action], work: Work) -> Any:
         """Run passes. Returns `work.answer()` of the last process, in every process, when all have finished
@@ -90,12 +90,14 @@ class Engine:
     def _fail(self, error: Exception) -> None:
         """Let the other processes fail too, with what another one told where that is the reason."""
         if isinstance(error, CommunicationError) and error.args[0].startswith("pipeline: "):
-            self.mailbox.fail(error.args[0])
+            self.failure = error.args[0]
+            self.mailbox.fail(self.failure)
             return
         rank = self.group.ranks[self.group.rank]
         text = f"rank {rank} failed in {self._doing}: {type(error).__name__}: {error}"
-        self.mailbox.fail(f"pipeline: {text}")
-        error.add_note(f"(pipeline: {text})")
+        self.failure = f"pipeline: {text}"
+        self.mailbox.fail(self.failure)
+        error.add_note(f"({self.failure})")
 
     def _meet(self, work: Work) -> Any:
         """Wait until every process has finished its passes: then none of them goes on where one failed."""

@@ -263,6 +263,8 @@ class PipelineLayer(Layer):
             for group, weights in self._shared_groups:
                 for weight in weights:
                     wire.broadcast(weight.data, 0, group)
+                    shared: Any = weight
+                    shared.is_firstly_shared = group.rank == 0  # for norms: see Clipping
 
     def allreduce_shared_weight_gradients(self) -> None:
         """Add up the gradients of shared weights over the stages that have them."""

@@ -124,7 +124,7 @@ class Mailbox:
 
     def reason(self) -> str | None:
         """Why a process failed in this step that had ended, or was disconnected, before it could send it."""
-        return agreement._read(self._note()) if self.group.nranks > 1 else None
+        return agreement._read([self._note()])[0] if self.group.nranks > 1 else None
 
     def _tensor(self, peer: int, dtype: str, shape: list[int], device: str, stop_gradient: bool) -> Tensor:
         buffer = torch.empty(shape, dtype=as_dtype(dtype), device=device)

@@ -13,8 +13,9 @@ from ...engine.backward import is_grad_enabled, no_grad
 from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ...nn.layer import Layer
-from .. import environment, objects, replicas, wire
+from .. import agreement, environment, objects, replicas, wire
 from ..group import Group
+from .copies import mean_gradients
 from .engine import Engine, Work
 from .layers import PipelineLayer
 from .micro_batches import micro_batches
@@ -82,7 +83,7 @@ class PipelineParallel(Layer):
             configs["micro_batch_size"],
             configs["accumulate_steps"],
         )
-        self._delay_scale_loss = strategy.hybrid_configs.get("pp_configs", {}).get("delay_scale_loss", False)
+        self._delay_scale_loss = strategy.hybrid_configs["pp_configs"].delay_scale_loss
         rank = environment.get_rank()
         self.pp_group: Group = Group(ranks=[rank]) if hcg is None else hcg.get_pipe_parallel_group()
         if self.pp_group.ranks not in layers._pipelines:
@@ -100,10 +101,11 @@ class PipelineParallel(Layer):
 
     def _connect_copies(self) -> None:
         """Let the parameters and buffers of all pipelines be those of the first."""
-        group = None if self._hcg is None else self._hcg.get_data_parallel_group()
-        if group is not None and group.nranks > 1:
-            replicas.check(self._layers, group.process_group)
-            replicas.broadcast(self._layers, group.process_group)
+        copies = Group(ranks=[environment.get_rank()]) if self._hcg is None else self._hcg.copies()
+        self._copies: Group = copies
+        if copies.nranks > 1:
+            replicas.check(self._layers, copies.process_group)
+            replicas.broadcast(self._layers, copies.process_group)
 
     # --- where this process is ---
 
@@ -167,15 +169,23 @@ class PipelineParallel(Layer):
         return_micro_batch_loss: bool = False,
     ) -> Any:
         """The loss of `train_batch`, with gradients in the parameters and without a step of the optimizer.
-        static_scheduler: return `get_static_scheduler()` and compute nothing."""
+        Gradients are means over all pipelines; the loss is that of this pipeline's part of the batch.
+
+                static_scheduler: return `get_static_scheduler()` and compute nothing."""
         if static_scheduler:
             return self.get_static_scheduler()
         if scaler is not None and not self.is_pipeline_last_stage():
             scaler.scale(
                 Tensor(torch.zeros(()))
             )  # so that it turns itself off where that of the last stage does
-        loss = self._run(self._orders[self.stage_id], data, True, scaler, return_micro_batch_loss)
+        try:
+            loss = self._run(self._orders[self.stage_id], data, True, scaler, return_micro_batch_loss)
+        except Exception:
+            agreement.leave(self._copies, f"another pipeline failed: {self._engine.failure}")
+            raise
         self._layers.allreduce_shared_weight_gradients()
+        if self._copies.nranks > 1:
+            mean_gradients([p for p in self._layers.parameters() if not p.stop_gradient], self._copies)
         return loss
 
     def eval_batch(

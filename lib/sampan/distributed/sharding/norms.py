@@ -52,7 +52,9 @@ class Clipping:
             norms = squares.sqrt()
             factors = [*(clip.clip_norm / norms).clamp(max=1.0)]
         else:
-            norm = self._total(squares).sqrt()
+            # Of a weight that several stages of a pipeline share, the first one's is counted.
+            once = torch.tensor([getattr(p, "is_firstly_shared", True) for p in parameters])
+            norm = self._total(squares[once]).sqrt()
             if clip.auto_skip_clip and norm <= clip.clip_norm:
                 return list(gradients)
             factors = [clip.clip_norm / norm.clamp(min=clip.clip_norm)] * len(gradients)
