@@ -8,7 +8,7 @@ import pytest
 
 from sampan.distributed.parameter_server.planner import Costs, plan
 from studio.server.fleet import drawn
-from studio.views.fleet import planner
+from studio.views.fleet import planner, trial
 from studio.views.fleet.page import FleetPage
 
 
@@ -42,8 +42,28 @@ def test_the_planner_shows_the_librarys_plan(lang: str, monkeypatch: pytest.Monk
 def test_without_ray_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for found, said in ((None, "Ray is not installed"), (object(), "Ray is installed")):
         monkeypatch.setattr(planner, "find_spec", lambda name, found=found: found)
-        form = planner.PlannerPart("en").root.children[0]
-        assert said in form.children[-1].value
+        part = planner.PlannerPart("en")
+        assert said in part.root.children[1].children[-1].children[-1].value
+        assert ("actors" in [kind for _, kind in part.kind.options]) == (found is not None)
+
+
+def test_two_real_shards_beside_the_plan() -> None:
+    part = planner.PlannerPart("en")
+    part.costs, part.kind.value = Costs(1e-4, 1e-9, 1e-7), "in process"
+    part.rows.value, part.ids.value, part.dim.value = 5000, 10**7, 4096
+    part.try_it()
+    part.wait()
+    assert 'data-tried="in process"' in part.tried.value
+    assert " of 976 in a batch" in part.tried.value  # 4,000,000 numbers at most
+    found = trial.tried("in process", 10**8, 8, 5000, "Adam", True, part.costs)
+    expected = plan(10**8, 8, 5000, "Adam", half=True, costs=part.costs, bandwidth=1e15, shards=2)
+    assert found.planned == expected.steps_per_second
+    assert abs(found.different / expected.ids_per_step - 1) < 0.1
+    assert found.measured > 0
+    part.kind.options = [("nowhere", "nowhere")]
+    part.try_it()
+    part.wait()
+    assert "expected one of in process" in part.tried.value
 
 
 def test_a_curve_has_its_steps_across_and_the_steps_that_were_computed_again() -> None:

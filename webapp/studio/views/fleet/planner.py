@@ -16,6 +16,7 @@ from ..common.figures import duration_short, notice
 from ..common.pieces import beside, button, card, choice, number_field, plot_words
 from ..common.widgets import Plot
 from ..common.work import Latest
+from .trial import tried
 
 MOST = 2_000_000_000  # of a field: it holds 32 bits
 GIGA = 1e9
@@ -41,13 +42,19 @@ class PlannerPart:
         self.again = button(self._t("again"), self.measure, disabled=True)
         self.result = widgets.HTML()
         self.plot = Plot(title=self._t("figure"), empty=self._t("empty"), words=plot_words(lang))
-        self._latest: Latest[bool] = Latest(self._work, name="planner")
+        self._latest: Latest[str] = Latest(self._work, name="planner")
         self.fields = (self.rows, self.dim, self.ids, self.rule, self.memory, self.bandwidth, self.half)
         for field in self.fields:
-            field.observe(lambda _: self._latest.ask(False), "value")
+            field.observe(lambda _: self._latest.ask("plan"), "value")
+        kinds = ["in process", "processes", *(["actors"] if find_spec("ray") else [])]
+        places = [(self._t(f"kind.{kind.replace(' ', '_')}"), kind) for kind in kinds]
+        self.kind = choice(self._t("kind"), places, "processes")
+        self.trying = button(self._t("try"), self.try_it, disabled=True)
+        self.tried = widgets.HTML()
         ray = widgets.HTML(f'<p class="sx-about">{self._t("with_ray" if find_spec("ray") else "ray")}</p>')
-        form = card([*self.fields, self.again, self.status, ray], "sx-form")
-        self.root = beside(form, [card([self.result, self.plot], "fl-plan")])
+        form = card([*self.fields, self.again, self.status], "sx-form")
+        trial = card([self.kind, self.trying, self.tried, ray], "sx-form")
+        self.root = beside(form, [card([self.result, self.plot], "fl-plan"), trial])
 
     def begin(self) -> None:
         """Measure what a shard needs, then plan."""
@@ -57,28 +64,57 @@ class PlannerPart:
         """Measure again."""
         self.again.disabled = True
         self.status.value = notice(self._t("measuring"))
-        self._latest.ask(True)
+        self._latest.ask("measure")
+
+    def try_it(self) -> None:
+        """Train the table on two real shards."""
+        self.trying.disabled = True
+        self.tried.value = notice(self._t("trying"))
+        self._latest.ask("try")
 
     def wait(self) -> None:
         """Until nothing is computed any more (for tests)."""
         self._latest.wait()
 
-    def _work(self, anew: bool) -> None:
+    def _work(self, what: str) -> None:
+        said = self.tried if what == "try" else self.status
         try:
-            if anew or self.costs is None:
+            if what == "measure" or self.costs is None:
                 from sampan.distributed.parameter_server.planner import Costs
 
                 self.costs = Costs.measured(rounds=5)
-            self._show()
-            self.status.value = ""
+            if what == "try":
+                self._try()
+            else:
+                self._show()
+                said.value = ""
         except ValueError as error:
-            self.status.value = notice(self._t("wrong", why=error), bad=True)
+            said.value = notice(self._t("wrong", why=error), bad=True)
         except Exception as error:  # the visitor does not see the kernel's log
             detail = f"{type(error).__name__}: {error}"
-            self.status.value = notice(
-                t("fleet.error.library", self.lang), True, detail=detail, lang=self.lang
-            )
-        self.again.disabled = False
+            said.value = notice(self._t("failed"), bad=True, detail=detail, lang=self.lang)
+        self.again.disabled = self.trying.disabled = False
+
+    def _try(self) -> None:
+        kind = self.kind.value
+        found = tried(
+            kind,
+            self.rows.value,
+            self.dim.value,
+            self.ids.value,
+            self.rule.value,
+            self.half.value,
+            self.costs,
+        )
+        sentence = self._t(
+            "tried",
+            kind=self._t(f"kind.{kind.replace(' ', '_')}"),
+            ids=f"{found.ids:,}",
+            different=f"{found.different:,}",
+            measured=f"{found.measured:,.3g}",
+            planned=f"{found.planned:,.3g}",
+        )
+        self.tried.value = f'<p role="status" data-tried="{escape(kind)}">{escape(sentence)}</p>'
 
     def _show(self) -> None:
         from sampan.distributed.parameter_server.planner import plan
