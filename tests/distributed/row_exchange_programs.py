@@ -26,7 +26,7 @@ def gradient_of(ids, rows, table):
     return RowGradient([(ids, rows, None, None)], (table, 4))
 
 
-def exchanged(counts, table, kind, steps, half=None):
+def exchanged(counts, table, kind, steps, half=None, growth=1):
     """Largest errors of the means against the dense sums, in each step and of the sum of all steps; whether all
     processes have equal bits; how the rows went; the bytes that this process sent."""
     rank, world = c10d.get_rank(), c10d.get_world_size()
@@ -38,7 +38,9 @@ def exchanged(counts, table, kind, steps, half=None):
     errors, total, expected_total, equal = [], 0.0, 0.0, True
     before = traffic.totals().get("rows", (0, 0, 0))[-1]
     for step in range(steps):
-        parts = [batch(process, step, counts[process], table, kind) for process in range(world)]
+        parts = [
+            batch(process, step, counts[process] * growth**step, table, kind) for process in range(world)
+        ]
         tables[0]._grad = gradient_of(*parts[rank], table)
         tables[1]._grad = None if rank else RowSparse(RowGradient.nothing(tables[1].data))
         missing = exchange([False, rank > 0])
@@ -68,6 +70,21 @@ def one_is_dense():
     )
     RowExchange([table], None)([False])
     return type(table._grad).__name__, table._grad.data[:, 0].tolist()
+
+
+def one_is_dense_and_the_other_rounds():
+    """The sum of row 1's means over two steps: in the first one a process has a dense gradient, and the other one a
+    row that bfloat16 rounds."""
+    rank = c10d.get_rank()
+    table = Tensor(torch.zeros(5, 4), stop_gradient=False)
+    exchange = RowExchange([table], None, torch.bfloat16)
+    rounded = gradient_of(torch.tensor([1]), torch.full((1, 4), 1 + 2.0**-10), 5)
+    table._grad = rounded if rank else Tensor(torch.ones(5, 4))
+    exchange([False])
+    total = float(table._grad.data[1, 0])
+    table._grad = gradient_of(torch.tensor([1]), torch.zeros(1, 4), 5)
+    exchange([False])
+    return total + float(table._grad.dense()[1, 0])
 
 
 def none_anywhere():

@@ -15,6 +15,12 @@ def test_means_of_rows(workers, counts, kind):
         assert equal
 
 
+def test_messages_may_become_longer_than_expected(workers):
+    for errors, _, equal, _, _ in workers(2)(programs.exchanged, (100, 0), 3000, "uniform", 4, None, 3):
+        assert max(errors) < 1e-5
+        assert equal
+
+
 def test_rows_that_all_name_are_summed_at_their_owners(workers):
     """With 3 processes that name nearly the same rows, less is sent from the second step on."""
     counts, table = (4000, 4000, 4000), 300
@@ -44,6 +50,10 @@ def test_halved_rows_are_late_and_not_lost(workers, half, counts, table):
 
 def test_a_dense_gradient_in_one_process(workers):
     assert workers(2)(programs.one_is_dense) == [("Tensor", [0.5, 1.5, 0.5, 0.5, 0.5])] * 2
+
+
+def test_what_rounding_lost_beside_a_dense_gradient_is_late(workers):
+    assert workers(2)(programs.one_is_dense_and_the_other_rounds) == [1 + 2.0**-11] * 2
 
 
 def test_tables_without_a_gradient_are_left_alone(workers):

@@ -7,8 +7,9 @@ the walk goes on. PyTorch Distributed (Li et al., VLDB 2020, section 3.2) descri
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -248,12 +249,12 @@ class Reducer:
                 place = bucket.places[at]
                 self.put(bucket, at, place not in self.arrived and place not in self.unsent)
         self.send()
+        if self.checked:
+            self.note_rows()
+        lacking = self.exchange_rows()  # while the buckets are under way
         for bucket in buckets:
             self.wait(bucket)
         self.compare_forwards()
-        if self.checked:
-            self.note_rows()
-        lacking = self.exchange_rows()
         for bucket in buckets:
             for at, count in enumerate(bucket.flags[:-2].tolist()):
                 if count:
@@ -272,14 +273,21 @@ class Reducer:
     def wait(self, bucket: Bucket) -> None:
         """Wait for a bucket. CommunicationError that names what it holds, and who is missing in which line,
         where a process does not answer."""
-        try:
+        with self._telling([bucket.places[0], bucket.places[-1]]):
             if self.call is None:
                 with waiting.for_others("all_reduce"):
                     bucket.work.wait()
             else:
                 until_done(bucket.work, self.call)
+
+    @contextlib.contextmanager
+    def _telling(self, places: Sequence[int]) -> Iterator[None]:
+        """CommunicationError that names the first and last of these parameters where a process does not
+        answer."""
+        try:
+            yield
         except RuntimeError as error:
-            first, last = (self.names[bucket.places[at]] for at in (0, -1))
+            first, last = self.names[places[0]], self.names[places[-1]]
             raise CommunicationError(
                 f"DataParallel: process {self.rank} of {self.world}: the exchange of the gradients from "
                 f"{first!r} to {last!r} failed; another process ended, or did not run this backward (it left "
@@ -364,12 +372,13 @@ class Reducer:
         if self.exchange_of_rows is None:
             return []
         arrived = {*self.arrived, *self.unsent}
-        try:
-            missing = self.exchange_of_rows([place not in arrived for place in self.rows])
-        except RuntimeError as error:
-            if self.call is None:
-                raise
-            raise failed(self.call, error) from error
+        with self._telling(self.rows):
+            try:
+                missing = self.exchange_of_rows([place not in arrived for place in self.rows])
+            except RuntimeError as error:
+                if self.call is None:
+                    raise
+                raise failed(self.call, error) from error
         return [place for place, count in zip(self.rows, missing, strict=True) if count]
 
     def refuse(self, arrived: set[int]) -> None:

@@ -12,6 +12,7 @@ optimizers need not know. Two ways, of which the cheaper one is chosen for each 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ import torch.distributed as c10d
 
 from ..engine.tensor import Tensor
 from ..kernels.arena import filled_like
+from ..kernels.cpu_embedding_messages import sum_of_messages, write_rounded
+from ..kernels.device import arrays
 from ..row_sparse import Part, RowGradient, rows_of
 from . import traffic, waiting
 
@@ -40,6 +43,11 @@ class RowExchange:
         self.world, self.rank = c10d.get_world_size(group), c10d.get_rank(group)
         self.different = [1.0] * len(self.tables)  # of the rows that were named, the part that were different
         self.lost: dict[tuple[int, bool], torch.Tensor] = {}  # what rounding lost of each row, by table
+        self.header = 8 * len(self.tables) * self.world  # bytes
+        # A message of at most so many bytes is sent in one piece. gloo's TCP takes one that is shorter than
+        # the memory for it; elsewhere the header goes alone, and says how long the rest is.
+        self.expected = self.header
+        self.in_one_piece = c10d.get_backend(group) == "gloo" and sys.platform == "linux"
 
     def __call__(self, missing: Sequence[bool]) -> list[int]:
         """Let each table's gradient be the mean over the processes; a process may have no rows.
@@ -48,45 +56,37 @@ class RowExchange:
         so; where it is so in all, the gradient stays as it is. Where one has a dense gradient, all get one.
         """
         own: list[Any] = [_merged(table) for table in self.tables]
-        mine = torch.tensor([self._counts(*each) for each in zip(own, missing, strict=True)])
-        heard = self._gathered(mine).tolist()  # [process][table][owner]
-        gathered: list[int] = []
-        owned: list[int] = []
+        mine = [self._counts(*each) for each in zip(own, missing, strict=True)]
+        places = range(len(self.tables))
+        # Known before anything is heard: u < s (n - 1) / n, as it was in the last step.
+        at_owner = {place for place in places if self.different[place] < (self.world - 1) / self.world}
+        first = [place for place in places if place not in at_owner]
+        heard, messages = self._exchanged(first, own, mine)
+        exchanged: list[int] = []
         for place, table in enumerate(self.tables):
             column = [each[place] for each in heard]
             if any(DENSE in each for each in column):
+                if self.half is not None and place in first and mine[place][0] >= 0:
+                    self._as_sent(table, first, mine, messages[self.rank][self.header :])
                 mean_of_dense(table, self.group)
             elif any(MISSING not in each for each in column):
-                named = sum(n for each in column for n in each if n > 0)
-                at_owner = self.different[place] * named < named * (self.world - 1) / self.world
-                (owned if at_owner else gathered).append(place)
-        sums: dict[int, Any] = {place: own[place] for place in gathered}
+                exchanged.append(place)
+        counts = [_totals(each, first) for each in heard]
+        self._take(first, counts, [message[self.header :] for message in messages], exchanged)
+        owned = [place for place in exchanged if place in at_owner]
         if owned:
-            sums |= self._at_owners(owned, own, heard)
-        counts = [[sum(max(0, n) for n in row) for row in each] for each in heard]
-        self._gather(gathered, sums, counts, False)
-        if owned:
-            totals = self._gathered(torch.tensor([len(sums[place][0]) for place in owned])).tolist()
-            all_totals = [dict(zip(owned, each, strict=True)) for each in totals]
-            self._gather(owned, sums, all_totals, True)
-        for place in (*gathered, *owned):
-            named = sum(max(0, n) for each in heard for n in each[place])
+            self._gather(owned, self._at_owners(owned, own, heard))
+        for place in exchanged:
+            named = sum(sum(_totals(each, [place])) for each in heard)
             ids = rows_of(self.tables[place]._grad).parts[0][0]  # type: ignore[union-attr]  # made just now
             self.different[place] = len(ids) / max(1, named)
-        return [sum(MISSING in each[place] for each in heard) for place in range(len(self.tables))]
+        return [sum(MISSING in each[place] for each in heard) for place in places]
 
     def _counts(self, rows: Rows | None, missing: bool) -> list[int]:
         """How many rows of a table belong to each owner."""
         if missing or rows is None:
             return [MISSING if missing else DENSE] * self.world
         return torch.bincount(rows[0] % self.world, minlength=self.world).tolist()
-
-    def _gathered(self, counts: torch.Tensor) -> torch.Tensor:
-        """The counts of all processes, [processes, ...]."""
-        heard = counts.new_empty((self.world, *counts.shape))
-        traffic.count("all_gather", counts.nbytes, counts.nbytes * (self.world - 1))
-        c10d.all_gather(list(heard), counts, group=self.group)
-        return heard
 
     # --- the two ways ---
 
@@ -109,29 +109,89 @@ class RowExchange:
         self._send(sent, received)
         return {place: self._sum(views, at, tables[at]) for at, place in enumerate(places)}
 
-    def _gather(self, places: Sequence[int], own: Any, counts: Any, summed: bool) -> None:
-        """Let each table's gradient be the mean over the processes of the rows of all: counts[process][table]
-        of them. summed: they are the owners' sums."""
-        if not places:
-            return
+    def _exchanged(self, places: Sequence[int], own: Any, mine: list[list[int]]) -> tuple[Any, Any]:
+        """(all processes' `mine`, their messages), which hold the rows of these tables, in one round where
+        they are not longer than expected."""
         tables = [self.tables[place] for place in places]
-        listed = [[max(0, each[place]) for place in places] for each in counts]
-        messages = [self._message(tables, each) for each in listed]
-        views = [self._views(tables, each, message) for each, message in zip(listed, messages, strict=True)]
+        message = self._message(tables, _totals(mine, places), self.header)
+        message[: self.header].view(torch.int64).copy_(torch.tensor(mine).flatten())
+        views = self._views(tables, _totals(mine, places), message[self.header :])
         for at, place in enumerate(places):
-            ids, rows = own[place]
-            self._write(place, summed, ids, rows, views[self.rank][2 * at : 2 * at + 2])
-        self._send([messages[self.rank]] * self.world, messages)
-        for at, table in enumerate(tables):
-            ids, rows = self._sum(views, at, table)
-            part = (ids, rows.mul_(1 / self.world), None, None)
-            table._grad = RowGradient([part], table.data.shape, merged=True)
+            if mine[place][0] >= 0:
+                ids, rows = own[place]
+                self._write(place, False, ids, rows, views[2 * at : 2 * at + 2])
+        expected = self.expected
+        received = [
+            message if peer == self.rank else message.new_empty(expected) for peer in range(self.world)
+        ]
+        self._send([message[:expected]] * self.world, received)
+        shape = len(self.tables), self.world
+        heard = [each[: self.header].view(torch.int64).view(shape).tolist() for each in received]
+        sizes = [self.header + self._columns(tables, _totals(each, places))[1] for each in heard]
+        if max(sizes) > expected:
+            whole = [
+                torch.cat([each, each.new_empty(size - expected)])
+                if size > expected and each is not message
+                else each
+                for each, size in zip(received, sizes, strict=True)
+            ]
+            self._send(
+                [message[expected:]] * self.world, [w[expected:s] for w, s in zip(whole, sizes, strict=True)]
+            )
+            received = whole
+        if self.in_one_piece:
+            self.expected = max(expected, max(sizes) * 5 // 4)
+        return heard, received
 
-    def _sum(self, views: Any, at: int, table: Tensor) -> Rows:
-        """The rows of table number `at` in all messages, added up in the order of the processes."""
+    def _as_sent(self, table: Tensor, places: Sequence[int], mine: list[list[int]], message: Any) -> None:
+        """Let a table's gradient be what a message says, which nobody uses: the rest is late all the same."""
+        at = [self.tables[place] is table for place in places].index(True)
+        tables = [self.tables[place] for place in places]
+        ids, rows = self._views(tables, _totals(mine, places), message)[2 * at : 2 * at + 2]
+        part: Part = (ids.long(), rows.to(table.data.dtype), None, None)
+        table._grad = RowGradient([part], table.data.shape, merged=True)
+
+    def _gather(self, places: Sequence[int], sums: dict[int, Rows]) -> None:
+        """Let each table's gradient be the mean over the processes. sums: of the rows that this one owns."""
+        tables = [self.tables[place] for place in places]
+        counts = self._gathered(torch.tensor([len(sums[place][0]) for place in places])).tolist()
+        messages = [self._message(tables, each) for each in counts]
+        views = self._views(tables, counts[self.rank], messages[self.rank])
+        for at, place in enumerate(places):
+            ids, rows = sums[place]
+            self._write(place, True, ids, rows, views[2 * at : 2 * at + 2])
+        self._send([messages[self.rank]] * self.world, messages)
+        self._take(places, counts, messages, places)
+
+    def _gathered(self, counts: torch.Tensor) -> torch.Tensor:
+        """The counts of all processes, [processes, ...]."""
+        heard = counts.new_empty((self.world, *counts.shape))
+        traffic.count("all_gather", counts.nbytes, counts.nbytes * (self.world - 1))
+        c10d.all_gather(list(heard), counts, group=self.group)
+        return heard
+
+    def _take(self, places: Sequence[int], counts: Any, messages: Any, wanted: Sequence[int]) -> None:
+        """Let the gradients of the tables `wanted` be the means of the rows in messages that hold those of
+        `places`: counts[process][table] of them."""
+        tables = [self.tables[place] for place in places]
+        views = [self._views(tables, each, message) for each, message in zip(counts, messages, strict=True)]
+        for at, (place, table) in enumerate(zip(places, tables, strict=True)):
+            if place in wanted:
+                part = (*self._sum(views, at, table, 1 / self.world), None, None)
+                table._grad = RowGradient([part], table.data.shape, merged=True)
+
+    def _sum(self, views: Any, at: int, table: Tensor, factor: float = 1.0) -> Rows:
+        """The rows of table number `at` in all messages, times `factor`, added up in the order of the
+        processes."""
         kind = table.data.dtype
-        parts: list[Part] = [(view[2 * at].long(), view[2 * at + 1].to(kind), None, None) for view in views]
-        return RowGradient(parts, table.data.shape).coalesced()
+        ids, rows = [view[2 * at] for view in views], [view[2 * at + 1] for view in views]
+        if _has_loops(table.data) and self.half is not torch.float16:
+            given = [_bits(each).numpy() for each in rows]
+            named, sums = sum_of_messages([i.numpy() for i in ids], given, len(table.data), factor, kind)
+            return torch.from_numpy(named), sums
+        parts: list[Part] = [(i.long(), r.to(kind), None, None) for i, r in zip(ids, rows, strict=True)]
+        found, total = RowGradient(parts, table.data.shape).coalesced()
+        return found, total.mul_(factor)
 
     # --- messages ---
 
@@ -149,8 +209,9 @@ class RowExchange:
                 size += -(-kind.itemsize * math.prod(shape) // 8) * 8
         return columns, size
 
-    def _message(self, tables: Sequence[Tensor], counts: Sequence[int]) -> torch.Tensor:
-        return torch.empty(self._columns(tables, counts)[1], dtype=torch.uint8, device=tables[0].data.device)
+    def _message(self, tables: Sequence[Tensor], counts: Sequence[int], header: int = 0) -> torch.Tensor:
+        size = header + self._columns(tables, counts)[1]
+        return torch.empty(size, dtype=torch.uint8, device=self.tables[0].data.device)
 
     def _views(self, tables: Sequence[Tensor], counts: Sequence[int], message: torch.Tensor) -> Any:
         """The columns of a message, which share its memory."""
@@ -170,6 +231,9 @@ class RowExchange:
         if (place, summed) not in self.lost:
             self.lost[place, summed] = filled_like(table)  # takes memory as rows are first written
         lost = self.lost[place, summed]
+        if self.half is torch.bfloat16 and table.dtype is torch.float32 and _has_loops(table):
+            write_rounded(*arrays(ids, rows.contiguous(), lost, _bits(columns[1])))
+            return
         whole = rows + lost.index_select(0, ids)
         columns[1].copy_(whole)
         left = whole.sub_(columns[1])  # without an overflow, which would be sent again
@@ -190,6 +254,21 @@ class RowExchange:
         for work in c10d.batch_isend_irecv(operations) if operations else ():
             with waiting.for_others("rows"):
                 work.wait()
+
+
+def _totals(counts: Sequence[Sequence[int]], places: Sequence[int]) -> list[int]:
+    """How many rows of each of these tables a process names."""
+    return [sum(max(0, n) for n in counts[place]) for place in places]
+
+
+def _has_loops(table: torch.Tensor) -> bool:
+    """Whether the kernels of messages take rows of this table."""
+    return table.dtype in (torch.float32, torch.float64) and table.device.type == "cpu" and table.ndim == 2
+
+
+def _bits(rows: torch.Tensor) -> torch.Tensor:
+    """Rows as the kernels of messages take them: NumPy has no bfloat16."""
+    return rows.view(torch.uint16) if rows.dtype is torch.bfloat16 else rows
 
 
 def _merged(table: Tensor) -> Rows | None:
