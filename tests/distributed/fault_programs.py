@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 import warnings
+from datetime import timedelta
 
 import numpy as np
+from torch.distributed import TCPStore
 
 import sampan as paddle
 import sampan.distributed as dist
 from sampan import nn
-from sampan.distributed import agreement
+from sampan.distributed import agreement, environment
 from sampan.distributed.agreement import CommunicationError
+from tests.distributed.relay import StoreRelay
 
 
 def network():
@@ -156,3 +160,117 @@ def destroyed():
     found.append(refusal(lambda: dist.all_reduce(x, group=part)))
     dist.all_reduce(x)
     return found, (nothing, [str(one.message) for one in seen]), x.tolist()
+
+
+def bad_network(how):
+    """Training over a relay that becomes slow (1 Mbit/s), loses everything or breaks in step 2, and over a new
+    connection; against training that nothing disturbs. The error, and how long it took."""
+    whole = trained(4)
+    direct = environment.state["server"]
+    relay = None
+    if dist.get_rank() == 1:
+        relay = StoreRelay(direct.port)
+        environment.state["server"] = TCPStore("127.0.0.1", relay.port, 2, False)
+    os.environ[environment.TIMEOUT] = "3"
+    try:
+        dist.restart_process_group()
+        error, seconds, found = "", 0.0, None
+        start = time.monotonic()
+
+        def disturb(step):
+            nonlocal start
+            if step == 2:
+                start = time.monotonic()
+                for one in relay.relays.values() if relay else ():
+                    one.rate = 1e6 / 8 if how == "slow" else None
+                    one.losing = how == "losing"
+                    if how == "broken":
+                        one.cut()
+
+        try:
+            found = trained(4, disturb)
+        except CommunicationError as failed:
+            error = str(failed)
+        seconds = time.monotonic() - start
+    finally:
+        del os.environ[environment.TIMEOUT]
+        environment.state["server"] = direct
+        dist.restart_process_group()
+    relayed = sum(len(one.pairs) for one in relay.relays.values()) if relay else None
+    return found == whole, error, seconds, trained(4) == whole, relayed
+
+
+def saved(folder):
+    """A DataParallel's state after two steps with float16 and a scaler: through `save` and `load` into another one and
+    into the layer alone; through `jit.save` of the inner layer. Whether all give the same outputs in all processes."""
+    model, optimizer = network()
+    scaler = paddle.amp.GradScaler(init_loss_scaling=256.0)
+    for step in range(2):
+        with paddle.amp.auto_cast(dtype="float16"):
+            loss = (model(batch(step)) ** 2).mean()
+        scaler.scale(loss.astype("float32")).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.clear_grad()
+    model.eval()
+    x = paddle.ones([3, 6])
+    expected = model(x).numpy().tolist()
+    heard = []
+    dist.all_gather_object(heard, expected)
+    if dist.get_rank() == 0:
+        states = {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "scaler": scaler.state_dict(),
+        }
+        paddle.save(states, f"{folder}/all.pdparams")
+        paddle.jit.save(model._layers, f"{folder}/net", input_spec=[paddle.static.InputSpec([None, 6])])
+    dist.barrier()
+    states = paddle.load(f"{folder}/all.pdparams")
+    other, its_optimizer = network()
+    other.set_state_dict(states["model"])
+    its_optimizer.set_state_dict(states["optimizer"])
+    alone = nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.3), nn.ReLU(), nn.Linear(16, 1))
+    alone.set_state_dict(states["model"])
+    found = [list(states["model"]), heard == [expected] * len(heard)]
+    for one in (other, alone, paddle.jit.load(f"{folder}/net")):
+        one.eval()
+        found.append(float(np.abs(one(x).numpy() - expected).max()) < 1e-6)
+    # The next step is the same with the state that was read.
+    model.train(), other.train()
+    steps = []
+    for each, its_own in ((model, optimizer), (other, its_optimizer)):
+        paddle.seed(2)
+        (each(batch(9)) ** 2).mean().backward()
+        its_own.step()
+        its_own.clear_grad()
+        steps.append([p.numpy().tolist() for p in each.parameters()])
+    return [*found, steps[0] == steps[1]]
+
+
+def in_threads(apart):
+    """Sums in two threads at once, each in a group of its own, or with tensors of two sizes in one group."""
+    groups = [dist.new_group(timeout=timedelta(seconds=5)) for _ in range(2)]
+    found, ends = [None, None], []
+
+    def run(number):
+        x = paddle.full([2 + number], float(dist.get_rank() + number))
+        try:
+            for _ in range(20):
+                dist.all_reduce(x, dist.ReduceOp.MAX, group=groups[number if apart else 0])
+            found[number] = x.tolist()
+        except Exception as error:
+            found[number] = f"{type(error).__name__}: {error}"
+        ends.append(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    if dist.get_rank():
+        threads.reverse()  # which comes first differs between the processes
+    start = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    seconds = time.monotonic() - start
+    dist.restart_process_group()
+    return found, seconds, sorted(ends)

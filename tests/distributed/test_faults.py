@@ -71,3 +71,40 @@ def test_groups_that_are_gone_and_groups_of_others(workers):
         assert len(warned) == 1
         assert "is not in group" in warned[0]
         assert values == [4.0, 4.0]
+
+
+@pytest.mark.parametrize("how", ["slow", "losing", "broken"])
+def test_a_network_that_becomes_slow_loses_everything_or_breaks(workers, how):
+    for rank, (same, error, seconds, again, relayed) in enumerate(workers(2)(programs.bad_network, how)):
+        assert again  # over a new connection
+        assert relayed is None or relayed > 0
+        assert seconds < 8
+        assert same is (how == "slow")
+        if how != "slow":
+            assert re.search(
+                r"DataParallel's backward of 4 parameters from '0.weight' to '3.bias' \(call \d+ of ", error
+            )
+            assert re.search(
+                rf"rank {1 - rank} is (in|missing: \d+ s ago it was in) DataParallel's backward", error
+            )
+
+
+def test_a_state_is_saved_and_read_and_the_inner_layer_compiled(workers, tmp_path):
+    for names, *found in workers(2)(programs.saved, str(tmp_path)):
+        assert names == ["0.weight", "0.bias", "3.weight", "3.bias"]  # without a prefix
+        assert found == [True] * 5
+
+
+def test_threads_have_groups_of_their_own(workers):
+    for found, _, ends in workers(2)(programs.in_threads, True):
+        assert (found, ends) == ([[1.0] * 2, [2.0] * 3], [0, 1])
+
+
+def test_threads_in_one_group_are_refused_and_never_wait_without_end(workers):
+    for found, seconds, ends in workers(2)(programs.in_threads, False):
+        assert ends == [0, 1]
+        assert seconds < 20
+        texts = [value for value in found if isinstance(value, str)]
+        assert texts
+        for text in texts:  # the second thread of a process, or what the other process does without its own
+            assert "make a group for each thread with new_group" in text or "CommunicationError: " in text

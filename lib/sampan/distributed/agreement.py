@@ -39,6 +39,7 @@ LOOK = timedelta(seconds=0.25)  # of waiting, between two looks at the time
 ANSWER = 2.0  # seconds that the store has for an answer
 SHORTEST_PAUSE = 20e-6  # between two looks at NCCL's work
 _last_note = [0.0]
+_turns = threading.Lock()
 _unanswered: list[threading.Thread] = []  # the request that the store has not answered yet
 
 
@@ -70,10 +71,14 @@ def enter(
     """The call of a collective; it raises CommunicationError where another process calls a different one.
 
     buffer: its dtype and shape must be the same in all processes. setting: what else must, as a text. label:
-    what the tensor is, such as the name of a parameter. compared: whether all members call it.
+    what the tensor is, such as the name of a parameter. compared: whether all members call it. RuntimeError
+    where another thread is in a call of the group: the order of threads differs between processes, so each
+    needs a group of its own. `leave` ends a call.
     """
     signature = "" if buffer is None else f"{name_of(buffer.dtype)}{[*buffer.shape]}"
     signature = " ".join(part for part in (signature, setting, label) if part)
+    if group.checks is not None:
+        _take_turn(name, group)
     group.calls += compared
     call = Call(name, group, group.calls, signature, compared, *_call_site())
     if group.checks is not None:
@@ -83,8 +88,29 @@ def enter(
         if now - _last_note[0] > NOTED_AFTER:
             _note(call)
         if compared:
-            _compare(call)
+            try:
+                _compare(call)
+            except BaseException:
+                leave(group)
+                raise
     return call
+
+
+def _take_turn(name: str, group: Group) -> None:
+    own = threading.current_thread()
+    with _turns:
+        thread, other = group.inside or (own, "")
+        if thread is not own and thread.is_alive():
+            raise RuntimeError(
+                f"{name}: thread {thread.name!r} is in {other} of group {group.name}; make a group for each "
+                "thread with new_group"
+            )
+        group.inside = own, name
+
+
+def leave(group: Group) -> None:
+    """The call of this thread has been started, and waited for where it is to be: others may call."""
+    group.inside = None
 
 
 def _call_site() -> tuple[str, int]:
@@ -196,12 +222,13 @@ def _ended(work: Any, group: Group, waited: float) -> bool:
 def failed(call: Call, error: Exception) -> CommunicationError:
     """The error of a call which torch's error ended."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    leave(call.group)
     _note(call)
     if told := _read([f"broken/{call.group.checks.group_name}/{call.number}"])[0]:
         _forget(call.group)
         return CommunicationError(f"{call.name}: {told}")
     return CommunicationError(
-        f"{call} of rank {call.group.ranks[call.group.rank]} failed: {text}. {_others(call)}"
+        f"{call} of rank {call.group.ranks[call.group.rank]} failed: {text}. {_others(call, NOTED_AFTER)}"
     )
 
 
@@ -229,14 +256,15 @@ def _note(call: Call) -> None:
     _write(f"state/{call.group.checks.group_name}/{call.group.rank}", json.dumps(state))
 
 
-def _states(group: Group) -> list[Any]:
-    texts = _read([f"state/{group.checks.group_name}/{rank}" for rank in range(group.nranks)])
+def _states(group: Group, seconds: float = 0.0) -> list[Any]:
+    texts = _read([f"state/{group.checks.group_name}/{rank}" for rank in range(group.nranks)], seconds)
     return [json.loads(text) if text else None for text in texts]
 
 
-def _others(call: Call) -> str:
-    """What the other processes were last seen calling."""
-    states = _states(call.group)
+def _others(call: Call, seconds: float = 0.0) -> str:
+    """What the other processes were last seen calling; those that have noted nothing have some seconds for
+    it."""
+    states = _states(call.group, seconds)
     if _silent():
         return "rank 0, which keeps the notes of all, does not answer: it is stopped or cannot be reached"
     parts = []

@@ -32,6 +32,7 @@ class Group:
         self.calls = self.compared = 0
         self.seen: set[Any] = set()
         self.previous: Any = None
+        self.inside: Any = None  # (thread, name of the call) where a thread is in one
         self.recent: deque[Any] = deque(maxlen=16)  # the last calls, for errors
 
     @property

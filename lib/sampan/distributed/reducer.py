@@ -20,7 +20,7 @@ from ..kernels.arena import lent
 from ..names.framework import get_flags
 from ..row_sparse import rows_of
 from . import waiting
-from .agreement import Call, CommunicationError, enter, failed, until_done
+from .agreement import Call, CommunicationError, enter, failed, leave, until_done
 from .group import Group, groups
 from .row_exchange import RowExchange, started_sum
 
@@ -199,6 +199,7 @@ class Reducer:
             trained = [name for name, there in zip(self.names, self.trainable, strict=True) if there]
             label = f"of {len(trained)} parameters from {trained[0]!r} to {trained[-1]!r}"
             self.call = enter("DataParallel's backward", members, label=label)
+            leave(members)
         self.armed, self.checked = True, bool(get_flags(CHECKED)[CHECKED])
 
     def ready(self, place: int) -> None:

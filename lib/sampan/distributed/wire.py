@@ -12,7 +12,7 @@ import torch
 import torch.distributed as c10d
 
 from . import traffic, waiting
-from .agreement import Call, enter, failed, until_done
+from .agreement import Call, enter, failed, leave, until_done
 from .group import Group
 
 
@@ -43,8 +43,12 @@ class Task:
         sync: bool = True,
     ) -> None:
         self._call, self._works, self._finish, self._sync = call, works, finish, sync
-        if sync:
-            self.wait()
+        try:
+            if sync:
+                self.wait()
+        finally:
+            if call is not None:
+                leave(call.group)
 
     def wait(self, timeout: Any = None) -> bool:
         """Wait until the results are there. Raises CommunicationError where the exchange failed."""
@@ -370,9 +374,7 @@ def barrier(group: Group) -> None:
     call = enter("barrier", group)
     traffic.count("barrier", 0, 0)
     if group.nranks > 1:
-        until_done(
-            c10d.all_reduce(torch.zeros(1, dtype=torch.uint8), group=group.checks, async_op=True), call
-        )
+        Task(call, [c10d.all_reduce(torch.zeros(1, dtype=torch.uint8), group=group.checks, async_op=True)])
 
 
 def send(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Task:

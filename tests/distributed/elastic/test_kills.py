@@ -1,7 +1,8 @@
-"""Runs of two processes that are killed at any moment, and the losses of one that nothing disturbed."""
+"""Runs of two processes that are killed at any moment, or whose network breaks, and the losses of one that nothing disturbed."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -9,6 +10,7 @@ import textwrap
 import pytest
 
 from sampan.distributed.elastic.kept import Copies, memory_folder
+from tests.distributed import relay
 
 pytestmark = pytest.mark.servers
 
@@ -16,18 +18,25 @@ PROGRAM = textwrap.dedent(
     """
     import json, os, sys
     import numpy as np
+    import relay
     import sampan as paddle
     import sampan.distributed as dist
     from sampan.distributed.elastic import Run, Samples
 
-    dist.init_parallel_env()
     rank, attempt = dist.get_rank(), int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
     kills = json.loads(sys.argv[1])  # one for each attempt: [rank, step, place]
     kill = kills[attempt] if attempt < len(kills) else [None, None, None]
+    if rank == 1 and kill[2] == "network":
+        network = relay.StoreRelay(int(os.environ["PADDLE_MASTER"].split(":")[1]))
+        os.environ["PADDLE_MASTER"] = f"127.0.0.1:{network.port}"
+    dist.init_parallel_env()
 
     def at(place, number):
         if kill == [rank, number, place]:
             os.kill(os.getpid(), 9)
+        elif [rank, *kill] == [1, 1, number, "network"] and place == "all_reduce":
+            for one in network.relays.values():
+                one.cut()
 
     paddle.seed(3)
     rng = np.random.default_rng(0)
@@ -60,6 +69,7 @@ def run(folder, job, kills):
     """step -> (loss of rank 0, sum of its weights) as the last attempt had it, and the first step of each attempt."""
     folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
+    shutil.copy(relay.__file__, folder)
     command = [sys.executable, "-m", "sampan.distributed.launch", "--nproc_per_node=2", "--max_restart=9"]
     done = subprocess.run(
         [*command, "program.py", json.dumps(kills), job],
@@ -79,8 +89,8 @@ def run(folder, job, kills):
 def test_whatever_moment_a_process_is_killed_in_the_losses_are_those_of_a_run_that_was_not(tmp_path):
     job = f"test-kills-{os.getpid()}"
     whole, _ = run(tmp_path / "whole", job + "-whole", [])
-    kills = [[1, 5, "forward"], [0, 7, "all_reduce"], [1, 11, "step"], [0, 15, "keep"]]
+    kills = [[1, 5, "forward"], [0, 7, "all_reduce"], [1, 11, "step"], [0, 15, "keep"], [1, 17, "network"]]
     found, begins = run(tmp_path / "run", job, kills)
     assert found == whole and len(whole) == 20
-    assert begins == {0: 0, 1: 3, 2: 6, 3: 9, 4: 12}  # at most three steps are computed again
+    assert begins == {0: 0, 1: 3, 2: 6, 3: 9, 4: 12, 5: 15}  # at most three steps are computed again
     assert not memory_folder(job).exists() and Copies(tmp_path / "run" / "state").steps()[0] == 20

@@ -1,6 +1,7 @@
 """Processes that the launcher starts: logs, failures, restarts, and that none is left."""
 
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -110,6 +111,21 @@ def test_what_failed_first_is_told_with_the_end_of_its_log(start, tmp_path):
     assert launcher.returncode == 1
     assert "launch: rank 1 (process " in errors and ") ended with exit status 1\n" in errors
     assert "launch: the end of log/workerlog.1:\n" in errors and "ValueError: a wrong value" in errors
+
+
+def test_a_port_of_the_first_machine_that_is_taken(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        master = f"127.0.0.1:{taken.getsockname()[1]}"
+        (tmp_path / "none.py").touch()
+        command = [sys.executable, "-m", "sampan.distributed.launch", "--nnodes=2", "--rank=0"]
+        command += [f"--master={master}", "none.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert f"launch: the machines cannot meet at --master {master}: " in done.stderr
+    assert "address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_no_process_is_left_when_the_launcher_is_killed(start, tmp_path):

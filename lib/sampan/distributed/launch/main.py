@@ -57,9 +57,11 @@ def _run(settings: Settings) -> int:
         os.environ[worker.COMMAND] = f"{settings.logs}|{os.getpid()}"
         if settings.devices:
             os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(settings.devices)
+    from torch.distributed import DistNetworkError
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.elastic.rendezvous.api import RendezvousError
     from torch.distributed.launcher.api import LaunchConfig, launch_agent
 
     for name in list(logging.root.manager.loggerDict):
@@ -88,6 +90,10 @@ def _run(settings: Settings) -> int:
     except ChildFailedError as error:
         shown.end()
         return _tell(error, settings.logs, begins)
+    except (RendezvousError, DistNetworkError) as error:
+        text = str(error.__cause__ or error).splitlines()[0]
+        print(f"launch: the machines cannot meet at --master {settings.master}: {text}", file=sys.stderr)
+        return 1
     except SignalException as error:
         return 128 + int(error.sigval)
     finally:

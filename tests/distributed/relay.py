@@ -1,0 +1,101 @@
+"""A network between two processes that can be slow, lose everything, or break: relays of their connections, in threads.
+
+gloo's processes tell one another their addresses through the key-value store. A process that reaches the store through
+`StoreRelay` tells the address of a relay in place of its own, and is told those of relays for the others.
+"""
+
+import re
+import socket
+import struct
+import threading
+import time
+
+ADDRESS = re.compile(
+    rb"\x02\x00(..)\x7f\x00\x00\x01", re.DOTALL
+)  # sockaddr_in of the loopback: family, port, host
+
+
+class Relay:
+    """Forwards connections to a port of this machine. Settings may change while it runs.
+
+    rate: bytes in a second and direction, None for all. losing: whether what arrives is thrown away.
+    """
+
+    def __init__(self, target, ports=(0,)):
+        self.target, self.rate, self.losing, self.pairs = target, None, False, []
+        self.server = bound(ports)
+        self.server.listen()
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            near, _ = self.server.accept()
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except ConnectionRefusedError:  # nothing listens yet: the client tries again
+                near.close()
+                continue
+            self.pairs.append((near, far))
+            for one, other, back in ((near, far, False), (far, near, True)):
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self._forward, args=(one, other, back), daemon=True).start()
+
+    def _forward(self, source, target, back):
+        try:
+            while content := source.recv(65536):
+                if self.rate is not None:
+                    time.sleep(len(content) / self.rate)
+                if not self.losing:
+                    target.sendall(self.changed(content, back))
+        except OSError:
+            self.cut()  # one end is gone
+            return
+        for one in (source, target):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # the other direction was quicker
+
+    def changed(self, content, back):
+        """What is sent in place of what arrived; back: on the way from the target."""
+        return content
+
+    def cut(self):
+        """Break all connections."""
+        for pair in self.pairs:
+            for one in pair:
+                one.close()
+
+
+class StoreRelay(Relay):
+    """A relay of the key-value store's connections, which puts relays between the processes. relays: those."""
+
+    def __init__(self, target):
+        self.relays = {}
+        super().__init__(target)
+
+    def changed(self, content, back):
+        def other(found):
+            (port,) = struct.unpack(">H", found[1])
+            if port in {relay.port for relay in self.relays.values()}:
+                return found[0]
+            if port not in self.relays:
+                # Of two processes that with the larger address connects: both must find the same one larger.
+                self.relays[port] = Relay(port, range(1024, 2000) if back else range(65535, 64000, -1))
+            return found[0].replace(found[1], struct.pack(">H", self.relays[port].port))
+
+        return ADDRESS.sub(other, content)
+
+
+def bound(ports):
+    """A socket at the first free port."""
+    for port in ports:
+        made = socket.socket()
+        try:
+            made.bind(("127.0.0.1", port))
+        except OSError:
+            made.close()
+        else:
+            return made
+    raise OSError(f"no port of {ports} is free")
