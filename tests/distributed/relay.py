@@ -51,11 +51,8 @@ class Relay:
         except OSError:
             self.cut()  # one end is gone
             return
-        for one in (source, target):
-            try:
-                one.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # the other direction was quicker
+        ended(source)
+        ended(target)
 
     def changed(self, content, back):
         """What is sent in place of what arrived; back: on the way from the target."""
@@ -65,7 +62,7 @@ class Relay:
         """Break all connections."""
         for pair in self.pairs:
             for one in pair:
-                one.close()
+                ended(one)
 
 
 class StoreRelay(Relay):
@@ -86,6 +83,14 @@ class StoreRelay(Relay):
             return found[0].replace(found[1], struct.pack(">H", self.relays[port].port))
 
         return ADDRESS.sub(other, content)
+
+
+def ended(connection):
+    """Tell both ends that it is over. A `close` alone would wait for the thread that reads."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # it was over
 
 
 def bound(ports):

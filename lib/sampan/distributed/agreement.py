@@ -21,7 +21,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import torch
@@ -35,9 +34,8 @@ from .group import Group
 CHECK = "SAMPAN_CHECK_COLLECTIVES"
 KNOWN_PAIRS = 100_000
 NOTED_AFTER, WARNED_AFTER = 1.0, 5.0  # seconds of waiting
-LOOK = timedelta(seconds=0.25)  # of waiting, between two looks at the time
 ANSWER = 2.0  # seconds that the store has for an answer
-SHORTEST_PAUSE = 20e-6  # between two looks at NCCL's work
+SHORTEST_PAUSE = 20e-6  # between two looks at torch's work
 _last_note = [0.0]
 _turns = threading.Lock()
 _unanswered: list[threading.Thread] = []  # the request that the store has not answered yet
@@ -186,7 +184,8 @@ def _until_done(work: Any, call: Call) -> None:
     start = time.monotonic()
     waited, noted, warned = 0.0, 0.0, False
     try:
-        while not _ended(work, call.group, waited):
+        while not work.is_completed():
+            time.sleep(max(SHORTEST_PAUSE, min(waited / 50, 0.01)))
             waited = time.monotonic() - start
             if waited > NOTED_AFTER + noted:
                 noted = waited
@@ -196,27 +195,11 @@ def _until_done(work: Any, call: Call) -> None:
                 warned = True
                 text = f"{call} has waited {waited:.0f} s; {_others(call)}"
                 warnings.warn(text, RuntimeWarning, stacklevel=5)
+        work.wait()
     except CommunicationError:
         raise
     except RuntimeError as error:
         raise failed(call, error) from error
-
-
-def _ended(work: Any, group: Group, waited: float) -> bool:
-    """Wait a little: whether torch's Work has ended. Raises its error."""
-    if group.backend != "GLOO":  # NCCL ends what was waited for in vain
-        if work.is_completed():
-            work.wait()
-            return True
-        time.sleep(max(SHORTEST_PAUSE, min(waited / 10, 0.01)))
-        return False
-    try:
-        work.wait(LOOK)
-    except RuntimeError:
-        if not work.is_completed():
-            return False
-        work.wait()
-    return True
 
 
 def failed(call: Call, error: Exception) -> CommunicationError:

@@ -18,8 +18,8 @@ class Then:
     def __init__(self, work: Any, function: Callable[[], None]) -> None:
         self.work, self.function = work, function
 
-    def wait(self, *timeout: Any) -> None:
-        self.work.wait(*timeout)
+    def wait(self) -> None:
+        self.work.wait()
         self.function()
 
     def is_completed(self) -> bool:
