@@ -1,5 +1,6 @@
 """Kills a random process of a training run with SIGKILL, again and again: how long until the next step, and whether
-the losses are those of a run that nothing disturbed. `python -m benchmarks.distributed_kills --kills 50`"""
+the losses are those of a run that nothing disturbed. `python -m benchmarks.distributed_kills --kills 50`; at night
+`--kills 500`, with another `--seed` each time."""
 
 from __future__ import annotations
 
@@ -122,7 +123,11 @@ def wait_for(
     end = time.monotonic() + seconds
     while not ((lines := lines_of(folder, 0)) and condition(lines)):
         if launcher.poll() is not None or time.monotonic() > end:
-            raise SystemExit(f"no further step; the launcher's exit status is {launcher.returncode}")
+            ends = [f"{path.name}:\n{path.read_text()[-2000:]}" for path in folder.glob("log/workerlog.*")]
+            launcher.kill()
+            raise SystemExit(
+                f"no further step; the launcher's exit status is {launcher.returncode}\n" + "\n".join(ends)
+            )
         time.sleep(0.01)
     return lines
 

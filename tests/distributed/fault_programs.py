@@ -18,6 +18,8 @@ import sampan.distributed as dist
 from sampan import nn
 from sampan.distributed import agreement, environment
 from sampan.distributed.agreement import CommunicationError
+from sampan.distributed.elastic import Run, Samples
+from sampan.distributed.sharding import group_sharded_parallel
 from tests.distributed.relay import StoreRelay
 
 
@@ -246,6 +248,33 @@ def saved(folder):
         its_own.clear_grad()
         steps.append([p.numpy().tolist() for p in each.parameters()])
     return [*found, steps[0] == steps[1]]
+
+
+def sharded_run(level, job):
+    """Losses of a run whose optimizer is divided: undisturbed, and left in step 7 and begun anew. Where that began."""
+    outcomes = []
+    for name, stop in (("whole", None), ("left", 7), ("left", None)):
+        paddle.seed(4)
+        layer = nn.Sequential(nn.Linear(6, 16), nn.Dropout(0.3), nn.Linear(16, 1))
+        for at, parameter in enumerate(layer.parameters()):
+            parameter.name = f"p{at}"
+        model, optimizer, _ = group_sharded_parallel(
+            layer, paddle.optimizer.Adam(0.01, parameters=layer.parameters()), level
+        )
+        run = Run(model, optimizer, Samples(90, 8), every=3, job=f"{job}-{name}")
+        losses = {}
+        for step in run.steps(12):
+            x = paddle.to_tensor(np.sin(np.arange(90 * 6).reshape(90, 6)).astype("float32")[step.samples])
+            loss = step.share((model(x) ** 2).mean())
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            losses[step.number] = loss.item()
+            if step.number == stop:
+                break
+        outcomes.append(losses)
+    whole, _, rest = outcomes
+    return min(rest), rest == {step: whole[step] for step in rest}, len(whole)
 
 
 def in_threads(apart):

@@ -95,6 +95,11 @@ def test_a_state_is_saved_and_read_and_the_inner_layer_compiled(workers, tmp_pat
         assert found == [True] * 5
 
 
+@pytest.mark.parametrize("level", ["os", "os_g"])
+def test_a_run_with_a_divided_optimizer_goes_on(workers, level, tmp_path):
+    assert workers(2)(programs.sharded_run, level, tmp_path.name) == [(6, True, 12)] * 2
+
+
 def test_threads_have_groups_of_their_own(workers):
     for found, _, ends in workers(2)(programs.in_threads, True):
         assert (found, ends) == ([[1.0] * 2, [2.0] * 3], [0, 1])

@@ -154,14 +154,12 @@ class Run:
         if failures:
             _warn(f"the state of step {step} is not kept: {'; '.join(failures)}")
             return
+        # In all processes: the state of an optimizer that is divided is collected.
+        parts = {name: part.state_dict() for name, part in self.parts.items() if name not in self.own}
         if not self.writes:
             return
-        state = {
-            "step": step,
-            "samples": self.samples.form(),
-            "streams": _tensors([streams for streams, _ in told]),
-            "parts": {name: part.state_dict() for name, part in self.parts.items() if name not in self.own},
-        }
+        streams = _tensors([streams for streams, _ in told])
+        state = {"step": step, "samples": self.samples.form(), "streams": streams, "parts": parts}
         to_disk = disk and self.rank == 0
         try:
             self.memory.write(step, state)
