@@ -483,15 +483,14 @@ def hybrid(name, micros, pipelines, clip=0.05):
 
 def another_pipeline_fails():
     """The errors of all processes of two pipelines where a stage of the second fails."""
-    given = strategy(2, 2)
-    given.hybrid_configs = {"dp_degree": 2, "pp_degree": 2}
-    fleet.init(is_collective=True, strategy=given)
-    hcg = fleet.get_hybrid_communicate_group()
+    topology = fleet.CommunicateTopology(
+        ["data", "pipe", "sharding", "sep", "context", "model"], [2, 2, 1, 1, 1, 1]
+    )
+    hcg = fleet.HybridCommunicateGroup(topology)  # groups that no other test uses: afterwards they are broken
     Fails.calls, Fails.at = 0, 2 if dist.get_rank() == 3 else -1
     layers = [LayerDesc(nn.Linear, 4, 4), LayerDesc(Fails), LayerDesc(nn.Linear, 4, 4)]
-    topology, loss = hcg.topology(), nn.MSELoss()
-    model = PipelineLayer(layers, topology=topology, loss_fn=loss, seg_method=[0, 1])
-    pipeline = PipelineParallel(model, hcg, given)
+    model = PipelineLayer(layers, topology=topology, loss_fn=nn.MSELoss(), seg_method=[0, 1])
+    pipeline = PipelineParallel(model, hcg, strategy(2, 2))
     start = time.monotonic()
     with pytest.raises((RuntimeError, ArithmeticError)) as caught:
         pipeline.forward_backward_pipeline((paddle.ones([4, 4]), paddle.ones([4, 4])))
@@ -512,3 +511,30 @@ def means():
     mean_gradients(parameters, dist.collective._get_default_group())
     kinds = [type(p.grad).__name__ for p in parameters]
     return kinds, [None if p.grad is None else p.grad.numpy().tolist() for p in parameters]
+
+
+def of_paddle():
+    """The losses of a program that PaddlePaddle ran too, see test_parallel.py."""
+    from sampan.distributed.fleet.meta_parallel.parallel_layers.pp_layers import SegmentLayers
+
+    from sampan.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
+
+    assert SegmentLayers([0, 1], 2).do_segment() == [0, 1, 2]
+    given = fleet.DistributedStrategy()
+    given.hybrid_configs = {"dp_degree": 1, "mp_degree": 1, "pp_degree": dist.get_world_size()}
+    given.pipeline_configs = {"accumulate_steps": 4, "micro_batch_size": 2}
+    fleet.init(is_collective=True, strategy=given)
+    hcg = fleet.get_hybrid_communicate_group()
+    layers = []
+    for seed in range(4):
+        weight = nn.initializer.Assign(np.random.RandomState(seed).randn(6, 6).astype("float32") * 0.4)
+        layers += [LayerDesc(nn.Linear, 6, 6, weight_attr=paddle.ParamAttr(initializer=weight)), F.relu]
+    model = PipelineLayer(layers=layers, topology=hcg.topology(), loss_fn=nn.MSELoss(), seg_method="uniform")
+    model = fleet.distributed_model(model)
+    optimizer = paddle.optimizer.Momentum(0.1, parameters=model.parameters())
+    optimizer = fleet.distributed_optimizer(optimizer)
+    numbers = np.random.RandomState(9)
+    x, y = (paddle.to_tensor(numbers.randn(8, 6).astype("float32")) for _ in range(2))
+    losses = [model.train_batch([x, y], optimizer) for _ in range(4)]
+    assert {tuple(loss.shape) for loss in losses} == {()}
+    return [float(loss) for loss in [*losses, model.eval_batch([x, y], compute_loss=True)]]

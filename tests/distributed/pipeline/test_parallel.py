@@ -77,7 +77,28 @@ def test_several_pipelines_by_fleets_names(workers, count, pipelines, name):
         assert difference < 1e-12
 
 
+# PaddlePaddle 3.3.1 on a CPU, one process and stage (its gloo does not send what its pipelines send): the losses of four
+# steps, and of an evaluation after them.
+OF_PADDLE = [
+    1.158426284790039,
+    1.1548137664794922,
+    1.1495198011398315,
+    1.1442434787750244,
+    1.1384772062301636,
+]
+
+
+@pytest.mark.servers
+def test_losses_are_paddles(workers):
+    for losses in workers(2)(programs.of_paddle):
+        np.testing.assert_allclose(losses, OF_PADDLE, rtol=1e-6)
+
+
 # --- one process ---
+
+
+def test_losses_are_paddles_in_one_process():
+    np.testing.assert_allclose(programs.of_paddle(), OF_PADDLE, rtol=1e-6)
 
 
 def test_one_stage_in_one_process():

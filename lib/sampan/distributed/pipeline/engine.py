@@ -153,6 +153,8 @@ class Engine:
         received, outputs = self._kept.pop((stage, micro))
         last = stage == self.stages - 1
         gradients = None if last else self._receive("B", stage, micro, stage + 1)
+        if not last and self._owner(stage + 1) != self.group.rank:
+            self.mailbox.received(self._owner(stage + 1), ("F", stage + 1, micro))
         start = time.perf_counter()
         work.observe("backward", "begin", micro, output_tensor=outputs, output_tensor_grad=gradients)
         with casting.auto_cast(enable=False, dtype=casting.last_dtype):

@@ -330,7 +330,7 @@ class PipelineLayer(Layer):
         for chunk, functions in enumerate(self._parts):
             start = self.segment_parts[chunk * self._num_stages + self._stage_id]
             for place, function in enumerate(functions, start):
-                layer = function.args[0] if isinstance(function, partial) else function
+                layer = function.args[0] if isinstance(function, partial) and function.args else function
                 if isinstance(layer, Layer):
                     found.append((Path(path, f"layer_{place:02d}-model_states.pdparams"), layer))
         return found

@@ -49,7 +49,7 @@ class Mailbox:
         self._connection = self.group.process_group
         self.step, self.failed = 0, -1  # the present step; the last one that ended with an error
         self._arrived: dict[tuple[int, Key], Any] = {}
-        self._sends: list[wire.Task] = []
+        self._sends: dict[tuple[int, Key], list[wire.Task]] = {}
         # What a step with an error sent may never be received. Its memory must stay until it is.
         self._left: list[wire.Task] = []
 
@@ -74,15 +74,21 @@ class Mailbox:
         Raises InvalidType for anything else.
         """
         tensors: list[torch.Tensor] = []
-        self._send(peer, {"key": key, "value": _described(value, tensors, key)}, tensors)
+        told = {"key": key, "value": _described(value, tensors, key)}
+        self._sends[peer, key] = self._send(peer, told, tensors)
 
-    def _send(self, peer: int, told: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+    def received(self, peer: int, key: Key) -> None:
+        """Forget a value that member `peer` must have received, since it has answered."""
+        for task in self._sends.pop((peer, key)):
+            task.wait()
+
+    def _send(self, peer: int, told: dict[str, Any], tensors: list[torch.Tensor]) -> list[wire.Task]:
         text = json.dumps({"step": self.step, **told}).encode()
         block = text if len(text) <= BLOCK else json.dumps({"bytes": len(text)}).encode()
         parts = [block.ljust(BLOCK)] if block is text else [block.ljust(BLOCK), text]
         buffers = [torch.frombuffer(bytearray(part), dtype=torch.uint8) for part in parts]
-        for buffer in (*buffers, *(tensor for tensor in tensors if tensor.numel())):
-            self._sends.append(wire.send(buffer, peer, self.group, sync=False))
+        sent = [*buffers, *(tensor for tensor in tensors if tensor.numel())]
+        return [wire.send(buffer, peer, self.group, sync=False) for buffer in sent]
 
     def receive(self, peer: int, key: Key) -> Any:
         """The value with this key that member `peer` sends in this step.
@@ -139,18 +145,18 @@ class Mailbox:
         for peer in range(self.group.nranks):
             if peer != self.group.rank:
                 try:
-                    self._send(peer, {"error": text}, [])
+                    self._left += self._send(peer, {"error": text}, [])
                 except CommunicationError:
                     continue  # it has ended, and its connection with it; the others are still told
         self.failed = self.step
-        self._left += self._sends
-        self._sends = []
+        for tasks in self._sends.values():
+            self._left += tasks
+        self._sends = {}
 
     def finish(self) -> None:
         """End a step that every member has ended: wait until all is sent."""
-        sends, self._sends = self._sends, []
-        for task in sends:
-            task.wait()
+        for peer, key in [*self._sends]:
+            self.received(peer, key)
 
 
 def _described(value: Any, tensors: list[torch.Tensor], key: Key) -> Any:

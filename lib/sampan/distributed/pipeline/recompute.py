@@ -38,15 +38,13 @@ class _Call:
     """A function with its arguments, whose Tensors can be replaced."""
 
     def __init__(self, function: Callable[..., Any], given: Any, preserve_rng_state: bool) -> None:
-        self.function = function
+        self.function, self.given = function, given
         self.state = get_rng_state() if preserve_rng_state else None
         self.cast = observer_of("cast")
-        places = iter(range(10**9))
-        self.given = mapped(lambda tensor: _Place(next(places)), given)
         self.outputs: Any = None
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        args, kwargs = _filled(self.given, tensors)
+        args, kwargs = _with(self.given, tensors)
         return self.function(*args, **kwargs)
 
     def again(self, tensors: list[Tensor]) -> Any:
@@ -62,27 +60,15 @@ class _Call:
                 set_rng_state(before)
 
     def outputs_with(self, tensors: list[Tensor]) -> Any:
-        """The outputs of the call, with these Tensors in it."""
-        return _filled(self.outputs, tensors)
+        """The outputs of the call, with these Tensors in it; the call forgets its own."""
+        outputs, self.outputs = self.outputs, None
+        return _with(outputs, tensors)
 
 
-class _Place:
-    """Where a Tensor was in the arguments or the outputs."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def _filled(value: Any, tensors: list[Tensor]) -> Any:
-    if isinstance(value, _Place):
-        return tensors[value.number]
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_filled(part, tensors) for part in value))
-    if isinstance(value, list | tuple):
-        return type(value)(_filled(part, tensors) for part in value)
-    if isinstance(value, dict):
-        return {name: _filled(part, tensors) for name, part in value.items()}
-    return value
+def _with(value: Any, tensors: list[Tensor]) -> Any:
+    """The value with other Tensors in the places of its own, in their order."""
+    others = iter(tensors)
+    return mapped(lambda tensor: next(others), value)
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -106,11 +92,8 @@ class _Recomputed(PyLayer):
         context.call = call
         context.save_for_backward(*tensors)
         context.constant = [tensor.stop_gradient for tensor in tensors]
-        result = call(list(tensors))
-        outputs = tensors_in(result)
-        places = iter(range(len(outputs)))
-        call.outputs = mapped(lambda tensor: _Place(next(places)), result)
-        return tuple(outputs)
+        call.outputs = call(list(tensors))
+        return tuple(tensors_in(call.outputs))
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

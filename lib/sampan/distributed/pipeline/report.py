@@ -23,8 +23,8 @@ class Report:
     """The passes of one step, by process.
 
     timed: when they ran. micros: micro-batches. chunks: stages of each process. The step lasts from the first
-    pass of any process to the last of any. Times of several machines are compared as their clocks tell them
-    only on one machine; for others look at `busy`.
+    pass of any process to the last of any. Clocks of different machines differ, so `idle` and the figure hold
+    for processes of one machine.
     """
 
     def __init__(self, timed: Sequence[Sequence[Timed]], micros: int, chunks: int = 1) -> None:
