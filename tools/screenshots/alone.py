@@ -332,6 +332,8 @@ def fleet(camera: Camera, lang: str) -> None:
         page.wait_for_selector('#fl-job[data-state="cancelled"]')
         view.open("planner")
         page.wait_for_selector('.sx-tab-planner .sx-plot[data-state="drawn"]')
+        view.press("planner.try")
+        page.wait_for_selector("[data-tried]")
         page.wait_for_timeout(1000)
         camera.take(page, "fleet_planner", lang)
 
