@@ -29,9 +29,22 @@ def test_actors_answer_and_a_killed_one_opens_again() -> None:
         home.request([(0, "fail", ("ValueError",))])
     os.kill(home.processes()[1], signal.SIGKILL)
     assert home.request([(1, "all", ())]) == [["opened"]]
-    home.timeout = 0.2
+    for line in home._lines.lines:
+        line.timeout = 0.2
+        line.close()
+        line.connection = None
     with pytest.raises(ShardError, match="shard 0: its actor does not answer"):
         home.request([(0, "sleep", (1.0,))])
+    home.close()
+
+
+def test_clients_share_actors_and_a_shard_that_cannot_be_opened_says_so() -> None:
+    homes = [Actors(Counting, 1, name="shared") for _ in range(2)]
+    assert [home.request([(0, "note", (n,))]) for n, home in enumerate(homes)] == [[1], [2]]
+    homes[0].close()
+    home = Actors(Counting, 1, [(0, "fail", ("ValueError",))])
+    with pytest.raises(ValueError, match=r"^no$"):
+        home.request([(0, "all", ())])
     home.close()
 
 

@@ -1,19 +1,25 @@
 """Shards as actors of a Ray cluster, on any of its machines (extra `cluster`).
 
-Ray starts a killed actor again, elsewhere if need be, and repeats the calls that it had not answered.
+Ray places the actors and starts a killed one again, elsewhere if need be. Each listens at a port of its
+machine, which it tells through Ray with a key of its own; requests go there, without a copy in Ray's object
+store.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
-from .calls import Answer, Asked, Call, Make, ShardError, answered, array_bytes, values
+from .calls import Answer, Call, Make, ShardError, answered, values
+from .lines import AskedLines, Line, Lines
+from .sockets import answer_clients
 
-BY_STORE = 100_000  # bytes of arrays from which a message goes through the cluster's store, without a copy
 NAMESPACE = "sampan"
 
 
@@ -27,22 +33,33 @@ def ray_module() -> Any:
         ) from error
 
 
+class Failing:
+    """In place of a shard that could not be opened: each call raises why."""
+
+    def __init__(self, why: Answer) -> None:
+        self._why = why
+
+    def __getattr__(self, name: str) -> Any:
+        return values([(0, name, ())], [self._why])
+
+
 class Holder:
-    """What an actor runs: one shard."""
+    """What an actor runs: one shard, and the port where it answers."""
 
     def __init__(self, make: Make, number: int, openings: Sequence[Call]) -> None:
-        self.shards = {number: make()}
-        self.failed = [answer for answer in answered(self.shards, openings) if answer[0]]
+        shards = {number: make()}
+        failed = [answer for answer in answered(shards, openings) if answer[0]]
+        if failed:
+            shards[number] = Failing(failed[0])
+        host = ray_module().util.get_node_ip_address()
+        key = secrets.token_bytes(32)
+        listener = Listener((host, 0), backlog=64, authkey=key)
+        self._place = listener.address, key, os.getpid()
+        threading.Thread(target=answer_clients, args=(listener, shards), daemon=True).start()
 
-    def call(self, calls: Sequence[Call]) -> list[Answer]:
-        """An answer for each call."""
-        return [self.failed[0]] * len(calls) if self.failed else answered(self.shards, calls)
-
-    def process(self) -> int:
-        """The number of this process."""
-        import os
-
-        return os.getpid()
+    def place(self) -> tuple[Any, bytes, int]:
+        """((host, port), key, number of this process)."""
+        return self._place
 
 
 class Actors:
@@ -50,8 +67,9 @@ class Actors:
 
     make: a function of a module, which makes a shard. openings: calls that an actor makes first, whenever
     it is started. name: clients that give the same one share the actors, which then outlive them until
-    `close`; "" for actors of this client alone. timeout: seconds to wait for an answer, a restart included.
-    Ray must be started (`ray.init`), or is started here for this machine.
+    `close`; "" for actors of this client alone. timeout: seconds for which a shard may be silent, and for
+    which one that is gone is waited for. Ray must be started (`ray.init`), or is started here for this
+    machine. A client must reach the ports of the cluster's machines.
     """
 
     def __init__(
@@ -59,9 +77,10 @@ class Actors:
     ) -> None:
         self.ray = ray = ray_module()
         if not ray.is_initialized():
-            ray.init(include_dashboard=False, log_to_driver=False, namespace=NAMESPACE)
-        self.parts, self.timeout, self.sent, self.received = parts, timeout, 0, 0
-        self._lock = threading.RLock()
+            # Without this, Ray's processes wait for all others of a busy machine.
+            equal = {"worker_niceness": 0}
+            ray.init(include_dashboard=False, log_to_driver=False, namespace=NAMESPACE, _system_config=equal)
+        self.parts, self.timeout = parts, timeout
         holder = ray.remote(max_restarts=-1, max_task_retries=-1, num_cpus=0)(Holder)
         self.actors = []
         for number in range(parts):
@@ -69,55 +88,54 @@ class Actors:
             shared = {"name": f"{name}-{number}", "lifetime": "detached", "get_if_exists": True}
             options = {"namespace": NAMESPACE, **shared} if name else {}
             self.actors.append(holder.options(**options).remote(make, number, mine))
+        lines = [Line(self._connector(n), self._failure(n), timeout, timeout) for n in range(parts)]
+        self._lines = Lines(parts, lines)
 
-    def ask(self, calls: Sequence[Call]) -> Asked:
+    @property
+    def sent(self) -> int:
+        return self._lines.sent
+
+    @property
+    def received(self) -> int:
+        return self._lines.received
+
+    def ask(self, calls: Sequence[Call]) -> AskedLines:
         """Send the calls of each shard as one message."""
-        mine: dict[int, list[int]] = {}
-        for place, call in enumerate(calls):
-            mine.setdefault(call[0], []).append(place)
-        with self._lock:
-            sent = {}
-            for shard, places in mine.items():
-                message: Any = [calls[place] for place in places]
-                size = array_bytes(message)
-                self.sent += size
-                # An object of the store is mapped by the actor; a large argument would be copied and pickled.
-                message = self.ray.put(message) if size >= BY_STORE else message
-                sent[shard] = self.actors[shard].call.remote(message)
-        return _AskedActors(self, calls, mine, sent)
+        return self._lines.ask(calls)
 
     def request(self, calls: Sequence[Call]) -> list[Any]:
         """The answers to the calls, in their order. Raises what a shard raised, or ShardError."""
-        return self.ask(calls).wait()
+        return self._lines.request(calls)
 
     def processes(self) -> list[int]:
         """The number of each actor's process, on its own machine."""
-        return self.ray.get([actor.process.remote() for actor in self.actors], timeout=self.timeout)
+        return [self._place(number)[2] for number in range(self.parts)]
 
     def close(self) -> None:
         """End the actors."""
+        for line in self._lines.lines:
+            line.close()
         for actor in self.actors:
             with contextlib.suppress(self.ray.exceptions.RayError):  # it has ended
                 self.ray.kill(actor)
         self.actors = []
 
+    def _place(self, number: int) -> tuple[Any, bytes, int]:
+        """Where an actor answers, once it runs. Raises ConnectionError."""
+        try:
+            found: tuple[Any, bytes, int] = self.ray.get(
+                self.actors[number].place.remote(), timeout=self.timeout
+            )
+        except self.ray.exceptions.RayError as error:
+            raise ConnectionError(str(error)) from error
+        return found
 
-class _AskedActors:
-    """A request to several actors."""
+    def _connector(self, number: int) -> Callable[[], Connection]:
+        def connect() -> Connection:
+            address, key, _ = self._place(number)
+            return Client(address, authkey=key)
 
-    def __init__(
-        self, home: Actors, calls: Sequence[Call], mine: dict[int, list[int]], sent: dict[int, Any]
-    ) -> None:
-        self._home, self._calls, self._mine, self._sent = home, calls, mine, sent
+        return connect
 
-    def wait(self) -> list[Any]:
-        answers: list[Any] = [None] * len(self._calls)
-        for shard, reference in self._sent.items():
-            try:
-                found = self._home.ray.get(reference, timeout=self._home.timeout)
-            except self._home.ray.exceptions.RayError as error:
-                raise ShardError(f"shard {shard}: its actor does not answer: {error}") from error
-            self._home.received += array_bytes([value for _, value in found])
-            for place, answer in zip(self._mine[shard], found, strict=True):
-                answers[place] = answer
-        return values(self._calls, answers)
+    def _failure(self, number: int) -> Callable[[Exception], Exception]:
+        return lambda error: ShardError(f"shard {number}: its actor does not answer: {error}")

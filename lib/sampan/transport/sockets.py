@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
@@ -49,12 +49,10 @@ def address_of(endpoint: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def serve_shard(endpoint: str, number: int, shard: Any, ended: Callable[[], bool], poll: float = 0.1) -> None:
-    """Answer any number of clients until `ended()`, which is asked each `poll` seconds. Calls take turns.
-
-    Raises OSError where the port is in use.
-    """
-    turns, shards = threading.Lock(), {number: shard}
+def answer_clients(listener: Listener, shards: Mapping[int, Any]) -> None:
+    """Answer any number of clients, each in a thread of its own, until the listener is closed. Calls take
+    turns."""
+    turns = threading.Lock()
 
     def converse(connection: Connection) -> None:
         with connection:
@@ -67,16 +65,21 @@ def serve_shard(endpoint: str, number: int, shard: Any, ended: Callable[[], bool
                 except (EOFError, OSError):
                     return
 
-    def accept() -> None:
-        while True:
-            try:
-                client = listener.accept()
-            except (EOFError, AuthenticationError, ConnectionError):
-                continue  # a client that has no key, or went
-            except OSError:
-                return  # closed
-            threading.Thread(target=converse, args=(client,), daemon=True).start()
+    while True:
+        try:
+            client = listener.accept()
+        except (EOFError, AuthenticationError, ConnectionError):
+            continue  # a client that has no key, or went
+        except OSError:
+            return  # closed
+        threading.Thread(target=converse, args=(client,), daemon=True).start()
 
+
+def serve_shard(endpoint: str, number: int, shard: Any, ended: Callable[[], bool], poll: float = 0.1) -> None:
+    """Answer any number of clients until `ended()`, which is asked each `poll` seconds. Calls take turns.
+
+    Raises OSError where the port is in use.
+    """
     try:
         listener = Listener(address_of(endpoint), backlog=64, authkey=shared_key())
     except OSError as error:
@@ -85,7 +88,7 @@ def serve_shard(endpoint: str, number: int, shard: Any, ended: Callable[[], bool
         ) from error
     waiting = threading.Event()
     with listener:
-        threading.Thread(target=accept, daemon=True).start()
+        threading.Thread(target=answer_clients, args=(listener, {number: shard}), daemon=True).start()
         while not ended():
             waiting.wait(poll)
 
