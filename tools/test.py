@@ -147,14 +147,11 @@ def course() -> Result:
 
 
 def browser() -> Result:
-    """Two files at a time. Those that wait for places to be given back follow: beside a browser that computes they found
-    places still taken, now and then. They wait more than they compute, and each has a Studio of its own."""
+    """Some files at a time; each process has a Studio and a browser."""
     reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
-    result = pytest("browser", *beside(), "-m", "browser and not alone", *marked("browser"))
-    result.add(pytest("browser-alone", *beside(), "-m", "browser and alone", *marked("browser")))
-    return result
+    return pytest("browser", *beside(), "-m", "browser", *marked("browser"))
 
 
 def beside(dist: str = "loadfile") -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from studio.compute.lease import Lease
 from studio.compute.sql import open_store
 from tests.webapp.running import Studio, start_studio, until
 
-pytestmark = [pytest.mark.browser, pytest.mark.alone]
+pytestmark = pytest.mark.browser
 
 OPENING_MS = 90_000
 STANDS = ".tp-walk[data-step]"  # the Tape page, alive

@@ -28,7 +28,6 @@ COMMENT = "Which numbers does <clamp> keep?"
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.alone,
     pytest.mark.timeout(300 + 120 * LEARNERS),
     pytest.mark.skipif(bool(missing()), reason=missing()),
 ]
