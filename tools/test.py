@@ -34,8 +34,14 @@ BROWSER_PACKAGES: dict[str, Callable[[], bool]] = {
     # Without it Chinese pages are photographed as empty boxes.
     "fonts-noto-cjk": lambda: has_chinese_font(),
 }
-# Processes for the steps whose tests may run side by side. More than two were never tried: each test may use two threads.
+# Processes for the steps whose tests compute: each test may use two threads.
 WORKERS = int(os.environ.get("SAMPAN_TEST_PROCESSES") or min(2, os.cpu_count() or 1))
+# And for those whose tests wait, for processes, servers and pages: with one more a core that one of them leaves idle is used.
+WAITING = WORKERS + 1 if WORKERS > 1 else 1
+LONGEST = (
+    "test_class.py",
+    "test_browser_classroom.py",
+)  # a class from its start to its end: begun late, the others wait for it
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 
 
@@ -113,10 +119,11 @@ def unit() -> Result:
 
 
 def servers() -> Result:
-    """What starts servers and processes and waits for them: two at a time, but beside nothing that computes."""
+    """What starts servers and processes and waits for them: some at a time, but beside nothing that computes."""
     if shutil.which("npm") is not None:  # else the tests of a class skip by name
         subprocess.run([PY, "-m", "studio.hub.proxy"])
-    return pytest("servers", *beside(), "-m", "servers and not alone and not browser", *marked("servers"))
+    chosen = "servers and not alone and not browser"
+    return pytest("servers", *beside(processes=WAITING), "-m", chosen, *marked("servers"))
 
 
 def alone() -> Result:
@@ -151,20 +158,20 @@ def browser() -> Result:
     reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
-    return pytest("browser", *beside(), "-m", "browser", *marked("browser"))
+    return pytest("browser", *beside(processes=WAITING), "-m", "browser", *marked("browser"))
 
 
-def beside(dist: str = "loadfile") -> tuple[str, ...]:
+def beside(dist: str = "loadfile", processes: int = WORKERS) -> tuple[str, ...]:
     """pytest's options for tests that may run side by side: by default each file in one process, in the order of the
     files."""
-    if WORKERS == 1:
+    if processes == 1:
         return ()
-    return "-n", str(WORKERS), "--dist", dist, "--no-loadscope-reorder", "--max-worker-restart", "1"
+    return "-n", str(processes), "--dist", dist, "--no-loadscope-reorder", "--max-worker-restart", "1"
 
 
 def marked(mark: str) -> list[str]:
-    """The test files with that mark: only these are collected."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    """The test files with that mark, the longest first: only these are collected."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda path: (path.name not in LONGEST, path))
     return [str(path.relative_to(ROOT)) for path in files if f"mark.{mark}" in path.read_text("utf-8")]
 
 
