@@ -53,7 +53,7 @@ def test_facts():
         lambda x: dist.all_gather([], x), lambda x: dist.all_gather_object([], 1), lambda x: dist.scatter(x, [x]),
         lambda x: dist.get_backend(), lambda x: dist.destroy_process_group(), lambda x: dist.send(x), lambda x: dist.recv(x),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_before_init_as_in_paddle(call, x, monkeypatch):
     monkeypatch.setitem(environment.state, "initialized", False)
     with pytest.raises(RuntimeError, match="global group is not initialized"):
@@ -61,7 +61,8 @@ def test_before_init_as_in_paddle(call, x, monkeypatch):
 
 
 def test_exchanges(ready, x):
-    for task in (dist.all_reduce(x), dist.broadcast(x, 0), dist.reduce(x, 0, dist.ReduceOp.MAX), dist.all_reduce(x, sync_op=False)):  # fmt: skip
+    largest = dist.reduce(x, 0, dist.ReduceOp.MAX)
+    for task in (dist.all_reduce(x), dist.broadcast(x, 0), largest, dist.all_reduce(x, sync_op=False)):
         assert task.wait()
         assert task.is_completed()
     assert x.tolist() == [1, 2]

@@ -53,7 +53,7 @@ CASES = {
         swapped_unevenly,
         lambda a, b: (paddle.concat([a[:1], b[:2]]), paddle.concat([a[1:], b[2:]])),
     ),
-}  # fmt: skip
+}
 
 
 def loss_of(value):

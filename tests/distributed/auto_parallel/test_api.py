@@ -34,7 +34,7 @@ ONE = "dist.shard_tensor(sampan.ones([4]), mesh, [dist.Shard(0)])"
         (f"sampan.as_strided({ONE}, [2, 2], [1, 1])", "InvalidArgument", r"[Shard(dim=0)] is not supported"),
         (f"{ONE} + dist.shard_tensor([1.0], dist.ProcessMesh([[0, 1]]), [])", "InvalidArgument", "different meshes"),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_what_is_refused(workers, code, kind, text):
     for name, message in workers(2)(programs.refusal, code):
         assert name == kind and text in message
