@@ -155,7 +155,7 @@ def _different(call: Call, number: int, calls: Sequence[str]) -> CommunicationEr
     return CommunicationError(f"{call.name}: {text}")
 
 
-def leave(group: Group, text: str) -> None:
+def withdraw(group: Group, text: str) -> None:
     """Let members that wait in the next collective of a group fail with this text: this process will not call
     it."""
     if group.checks is not None:

@@ -152,7 +152,7 @@ class Engine:
         self._told(action)
         received, outputs = self._kept.pop((stage, micro))
         last = stage == self.stages - 1
-        gradients = None if last else self._receive("B", stage, micro, stage + 1)
+        gradients: Any = None if last else self._receive("B", stage, micro, stage + 1)
         if not last and self._owner(stage + 1) != self.group.rank:
             self.mailbox.received(self._owner(stage + 1), ("F", stage + 1, micro))
         start = time.perf_counter()

@@ -253,8 +253,8 @@ class PipelineLayer(Layer):
             for ranks in self._pipelines:
                 group = new_group([ranks[stage] for stage in named])
                 if group.is_member():
-                    layer: Any = self.shared_layers[key]
-                    found.append((group, [getattr(layer, name) for name in common]))
+                    shared = self.shared_layers[key]
+                    found.append((group, [getattr(shared, name) for name in common]))
         return found
 
     def _synchronize_shared_weights(self) -> None:

@@ -96,7 +96,8 @@ class PipelineParallel(Layer):
         given = self.num_stages, self.accumulate_steps, self._chunks, configs["schedule_mode"]
         self._orders = [order(each, *given) for each in range(self.num_stages)]
         self._engine = Engine(self.pp_group, self.num_stages * self._chunks)
-        self.loss_fn_idx, self.total_loss = 0, []
+        self.loss_fn_idx = 0
+        self.total_loss: list[Any] = []
         self._connect_copies()
 
     def _connect_copies(self) -> None:
@@ -181,7 +182,7 @@ class PipelineParallel(Layer):
         try:
             loss = self._run(self._orders[self.stage_id], data, True, scaler, return_micro_batch_loss)
         except Exception:
-            agreement.leave(self._copies, f"another pipeline failed: {self._engine.failure}")
+            agreement.withdraw(self._copies, f"another pipeline failed: {self._engine.failure}")
             raise
         self._layers.allreduce_shared_weight_gradients()
         if self._copies.nranks > 1:
