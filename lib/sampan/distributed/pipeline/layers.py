@@ -269,12 +269,11 @@ class PipelineLayer(Layer):
     def allreduce_shared_weight_gradients(self) -> None:
         """Add up the gradients of shared weights over the stages that have them."""
         for group, weights in self._shared_groups:
-            for weight in weights:
+            for number, weight in enumerate(weights):  # its own name is another one in each process
                 if weight.grad is None:
                     weight.grad = Tensor(weight.data.new_zeros(weight.data.shape))
-                wire.all_reduce(
-                    weight.grad.data, wire.ReduceOp.SUM, group, label=f"gradient of {weight.name}"
-                )
+                label = f"gradient of shared weight {number}"
+                wire.all_reduce(weight.grad.data, wire.ReduceOp.SUM, group, label=label)
 
     # --- where layers are ---
 
