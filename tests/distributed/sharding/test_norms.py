@@ -22,6 +22,14 @@ def test_clipped_as_in_one_process(clip):
         assert torch.allclose(ours, theirs, rtol=1e-14, atol=0)
 
 
+def test_shared_parameters_count_once():
+    first, second = paddle.zeros([1]), paddle.zeros([1])
+    first.is_firstly_shared, second.is_firstly_shared = True, False
+    gradients = [torch.tensor([3.0]), torch.tensor([3.0])]
+    found = Clipping()(nn.ClipGradByGlobalNorm(1.5), [first, second], gradients, [False, False])
+    assert [float(gradient) for gradient in found] == [1.5, 1.5]
+
+
 def test_rows_count_once():
     ids, rows = torch.tensor([1, 4, 1]), torch.arange(9.0, dtype=torch.float64).view(3, 3)
     gradient = RowGradient([(ids, rows, None, None)], torch.Size([6, 3]))

@@ -122,8 +122,8 @@ def dropout(
     AssertionError for an axis with a rng_name, as in Paddle.
     """
     if rng_name is None:
-        return F.dropout(x, p, axis, training, mode, name)
+        return F.dropout(x, p, axis=axis, training=training, mode=mode, name=name)
     if axis is not None:
         raise AssertionError("dropout: axis: expected None with rng_name")
     with _tracker.rng_state(rng_name):
-        return F.dropout(x, p, None, training, mode, name)
+        return F.dropout(x, p, training=training, mode=mode, name=name)

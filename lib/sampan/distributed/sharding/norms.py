@@ -33,6 +33,8 @@ class Clipping:
             group if group is not None and group.nranks > 1 else None for group in (tensor, sharding, pipe)
         )
 
+        self.spans = any((self.tensor, self.sharding, self.pipe))  # whether there are several processes
+
     def __call__(
         self, clip: Any, parameters: Sequence[Any], gradients: Sequence[Gradient], cut: Sequence[bool]
     ) -> list[Gradient]:
@@ -53,8 +55,8 @@ class Clipping:
             factors = [*(clip.clip_norm / norms).clamp(max=1.0)]
         else:
             # Of a weight that several stages of a pipeline share, the first one's is counted.
-            once = torch.tensor([getattr(p, "is_firstly_shared", True) for p in parameters])
-            norm = self._total(squares[once]).sqrt()
+            once = torch.tensor([bool(getattr(p, "is_firstly_shared", True)) for p in parameters])
+            norm = self._total(squares[once] if len(once) else squares).sqrt()
             if clip.auto_skip_clip and norm <= clip.clip_norm:
                 return list(gradients)
             factors = [clip.clip_norm / norm.clamp(min=clip.clip_norm)] * len(gradients)

@@ -130,7 +130,8 @@ class PartedSteps:
                 "goes by elements, such as AdamW"
             )
         own: Any = optimizer  # methods of this one optimizer
-        own._step_group = self.step_group
+        if self.group is not None or clipping.spans:
+            own._step_group = self.step_group
         if self.group is not None:
             count = self.group.nranks
             self.cuts = {id(s.parameter): Cut(s.parameter.data.shape, count) for s in self._slots()}
