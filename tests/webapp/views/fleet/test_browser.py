@@ -61,7 +61,7 @@ def test_a_killed_worker_comes_back_and_the_curve_goes_on(
 ) -> None:
     view = FleetPage(page, studio_url)
     view.start(exchange="half", pace="20", steps="3000")
-    view.running(after=20)
+    view.running(after=8)
     before = view.step
     view.press("kill", 1)
     view.running(restarts=1, after=before)
@@ -77,7 +77,6 @@ def test_a_killed_worker_comes_back_and_the_curve_goes_on(
     screenshot(page, "fleet")
     page.set_viewport_size({"width": 390, "height": 844})
     no_sideways(page)
-    screenshot(page, "fleet-phone")
 
     page.reload(wait_until="commit")  # the job goes on without its page
     page.wait_for_selector('#worker-0[data-state="stopped"]', timeout=OPENING_MS)
