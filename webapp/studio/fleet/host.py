@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +48,8 @@ class Host:
         from sampan.distributed.elastic.kept import Copies, memory_folder
 
         data.digits()  # before the forks, which then have them
+        # A job that is stopped gets SIGINT, then SIGTERM: both end it by the block below.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             self._begin()
             while (status := self._status()) is None:
@@ -56,7 +59,9 @@ class Host:
                 time.sleep(LOOK_S)
             return status
         finally:
-            self._end()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            self._end(patience=0.0)
             self._show(now=True)
             Copies(memory_folder(self.copies)).remove()
 
@@ -84,6 +89,8 @@ class Host:
         from sampan.distributed.spawn import end_with_parent
 
         end_with_parent(host)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        tempfile.tempdir = str(self.folder)  # what is left there by SIGKILL goes with the job
         for name in THREADS:  # each worker takes its share of the cores
             os.environ.pop(name, None)
         os.environ["SAMPAN_DISTRIBUTED_TIMEOUT"] = str(OTHERS_S)
@@ -106,19 +113,19 @@ class Host:
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
 
-    def _end(self) -> None:
-        """End the launcher and its workers, also those that are stopped."""
+    def _end(self, patience: float = ENDING_S) -> None:
+        """End the launcher and its workers, also those that are stopped: with SIGKILL after some seconds."""
         if not self.launcher:
             return
         family = self._family()
         for worker in family:
             with suppress(psutil.NoSuchProcess):
                 worker.resume()
-        os.kill(self.launcher, signal.SIGTERM)
-        end = time.monotonic() + ENDING_S
+        os.kill(self.launcher, signal.SIGTERM if patience else signal.SIGKILL)  # its workers end with it
+        end = time.monotonic() + patience
         while self._status() is None:
             if time.monotonic() > end:
-                os.kill(self.launcher, signal.SIGKILL)  # its workers end with it
+                os.kill(self.launcher, signal.SIGKILL)
             time.sleep(LOOK_S)
         for worker in family:
             with suppress(psutil.NoSuchProcess):
@@ -194,5 +201,15 @@ class Host:
         written.replace(self.folder / "state.json")
 
 
+def main() -> int:
+    """The exit status: that of the launcher, or 130 for a job that was stopped."""
+    try:
+        return Host(Settings.of_text(sys.argv[1]), Path(os.environ["SAMPAN_JOB"])).run()
+    except KeyboardInterrupt:
+        return 130
+
+
 if __name__ == "__main__":
-    sys.exit(Host(Settings.of_text(sys.argv[1]), Path(os.environ["SAMPAN_JOB"])).run())
+    exit_status = main()
+    sys.stdout.flush()
+    os._exit(exit_status)  # at once: to free what the library has imported takes seconds on a busy machine
