@@ -27,7 +27,7 @@ MODULES = {
     ),
     # What only programs with rarely used names of Paddle need.
     "names": ("autograd.py", "tensor.py"),
-    "distributed": ("transport/*.py", "visual/workers.py"),
+    "distributed": ("transport/*.py", "visual/shards.py", "visual/workers.py"),
     "jit": ("visual/programs.py",),
     "onnx": (),
     "inference": (),

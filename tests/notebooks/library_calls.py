@@ -482,4 +482,31 @@ CALLS = {
         *("paddle.distributed.feedback.with_feedback(gradient, residual, compress)",),
         *("sampan.distributed.ring_average.RingAverage(parameters, links)._compressed(gradient)",),
     ),
+    "distributed.parameter_server.client.divided": (
+        *("sampan.distributed.parameter_server.client.divided(ids, shards)",),
+        *(
+            "sampan.kernels.cpu_embedding_shards.divided(ids, shards)",
+            "kernels.cpu_embedding_shards.divided(x, 2)",
+        ),
+        *("sampan.distributed.parameter_server.planner.divided(ids, shards)",),
+        *("paddle.distributed.parameter_server.Client(home).ask_rows(name, ids)._places",),
+    ),
+    "distributed.parameter_server.client.Client.pull": (
+        *("sampan.distributed.parameter_server.Client.pull(self, name, ids)", "self.pull(name, ids)"),
+        *("self.ask_rows(name, ids, train).wait()", "super().pull(name, ids)"),
+        *("sampan.distributed.parameter_server.client.Rows(self, name, ids, order, bounds, train).wait()",),
+        *("sampan.distributed.parameter_server.RemoteEmbedding(lambda: self, name, settings)(ids)",),
+        *("getattr(self, 'ask_rows')(name, ids).wait()",),
+    ),
+    "distributed.parameter_server.client.Client.push": (
+        *("sampan.distributed.parameter_server.Client.push(self, gradients)", "self.push(gradients)"),
+        *("sampan.distributed.parameter_server.ServedOptimizer(rule, lambda: self, [layer]).step()",),
+        *("sampan.row_sparse.RowGradient(parts, shape).coalesced()",),
+        *("sampan.distributed.parameter_server.RemoteEmbedding(lambda: self, name, settings).gradients()",),
+    ),
+    "distributed.parameter_server.turns.Turns.is_known": (
+        *("sampan.distributed.parameter_server.turns.Turns.is_known(self, worker, step)",),
+        *("self.is_known(worker, step)", "getattr(self, 'is_known')(worker, step)"),
+        *("paddle.distributed.parameter_server.Shard().push(name, ids, rows, rate, worker, step)",),
+    ),
 }

@@ -29,6 +29,7 @@ THROUGH_THE_LIBRARY = {
     *("scales_converted", "weights_in_bits", "network_pruned", "student_taught"),
     *("program_called", "network_folded", "answers_in_arena"),
     *("workers_trained", "workers_saving"),
+    *("rows_divided", "rows_cached", "pushes_of_the_library", "pushes_taken"),
 }
 
 

@@ -2,7 +2,7 @@
 machine's limits.
 
 Every function gives back a plotly `Figure`; in a notebook it is shown by standing at the end of a cell.
-Used by notebooks 01 to 13.
+Used by notebooks 01 to 14.
 """
 
 from .cloud import cloud
@@ -13,6 +13,7 @@ from .network import curves, laid_out, network
 from .pictures import images
 from .programs import arena, bars
 from .race import loss_surface_race
+from .shards import loads, shards
 from .sound import heat, players, waves
 from .sparsity import costs, crossing, rulebook, spy
 from .tape import tape
@@ -31,6 +32,7 @@ __all__ = [
     "hits",
     "images",
     "laid_out",
+    "loads",
     "loss_surface_race",
     "neighbours",
     "network",
@@ -41,6 +43,7 @@ __all__ = [
     "ring",
     "roofline",
     "rulebook",
+    "shards",
     "spy",
     "strides",
     "tape",

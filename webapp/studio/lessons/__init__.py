@@ -16,6 +16,7 @@ from . import (
     drivers_programs,
     drivers_small,
     drivers_sparse,
+    drivers_tables,
     drivers_workers,
     embeddings,
     graphs,
@@ -28,6 +29,7 @@ from . import (
     programs,
     small,
     sparse,
+    tables,
     tensors,
     training,
     workers,
@@ -48,6 +50,7 @@ MODULES = (
     programs,
     small,
     workers,
+    tables,
 )
 LESSONS = tuple(lesson for module in MODULES for lesson in module.LESSONS)
 PREDICTIONS = tuple(question for module in MODULES for question in module.PREDICTIONS)
@@ -64,6 +67,7 @@ __all__ = [
     "drivers_programs",
     "drivers_small",
     "drivers_sparse",
+    "drivers_tables",
     "drivers_workers",
     "hint",
 ]

@@ -1,0 +1,20 @@
+"""Ids that occur several times are sent several times."""
+
+import numpy as np
+
+from sampan import learn
+from sampan.distributed.parameter_server import client
+
+
+@learn.exercise("distributed.parameter_server.client.Client.pull")
+def pull(self, name, ids, train=True):
+    shards, dim = self.transport.parts, self.tables[name].dim
+    order, bounds = client.divided(ids, shards)
+    rows = np.empty((len(ids), dim), np.float32)
+    parts = [order[bounds[shard] : bounds[shard + 1]] for shard in range(shards)]
+    calls = [
+        (s, "pull", (name, ids[places], self.step, train)) for s, places in enumerate(parts) if len(places)
+    ]
+    for (shard, _, _), answer in zip(calls, self.transport.request(calls), strict=True):
+        rows[parts[shard]] = answer["rows"]
+    return rows

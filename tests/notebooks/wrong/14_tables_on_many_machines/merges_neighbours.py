@@ -1,0 +1,24 @@
+"""Only equal ids that are neighbours are merged."""
+
+import numpy as np
+
+from sampan import learn
+from sampan.distributed.parameter_server import client
+
+
+@learn.exercise("distributed.parameter_server.client.Client.push")
+def push(self, gradients):
+    shards, calls = self.transport.parts, []
+    for name, settings in self.tables.items():
+        none = np.empty(0, np.int64), np.empty((0, settings.dim), np.float32), 0.0
+        ids, rows, rate = gradients.get(name, none)
+        begins = np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1))
+        different = ids[begins]
+        sums = np.add.reduceat(rows, begins, axis=0) if len(ids) else rows
+        order, bounds = client.divided(different, shards)
+        for shard in range(shards):
+            places = order[bounds[shard] : bounds[shard + 1]]
+            given = name, different[places], sums[places], rate, self.worker, self.step
+            calls.append((shard, "push", given))
+    self.transport.request(calls)
+    self.step += 1
