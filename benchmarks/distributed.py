@@ -10,6 +10,7 @@ the counters of the interface hold their bytes alone. --network: two namespaces 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import socket
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,8 @@ def work(rank: int, world: int, address: str, device: str, name: str, given: lis
     host, port = address.split(":")
     store = torch.distributed.TCPStore(host, int(port), world, rank == 0)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=world)
-    from benchmarks import distributed_rows
-
-    found = getattr(distributed_rows, name)(*given)
+    module, function = name.rsplit(".", 1)
+    found = getattr(importlib.import_module(f"benchmarks.{module}"), function)(*given)
     if rank == 0:
         print("\n" + json.dumps(found))
     torch.distributed.barrier()
@@ -106,30 +107,39 @@ def row(name: str, given: list[Any], world: int = 2, linked: bool = False) -> di
     return found
 
 
-def steps(wanted: str, rounds: int, count: int) -> Iterator[str]:
-    yield "| step, 2 processes | ours / DDP (goal 1.05) | ms | bytes ours / DDP | counted / counter | losses apart, first and last |"
-    yield "|---|---|---|---|---|---|"
+def steps(wanted: str, rounds: int) -> Iterator[str]:
+    yield "| step, 2 processes | ours / DDP (goal 1.05) | ms | bytes ours / DDP | counted / counter |"
+    yield "|---|---|---|---|---|"
     for kind in KINDS:
         if wanted.lower() in kind.lower():
-            found = row("data_parallel", [kind, rounds, count])
+            found = row("distributed_rows.data_parallel", [kind, rounds])
             ours, theirs = found["sampan bytes"], found["torch bytes"]
             yield (
                 f"| {kind} | {found['sampan'] / found['torch']:.2f} | {found['sampan'] * 1e3:.1f} / {found['torch'] * 1e3:.1f} "
-                f"| {ours / theirs:.4f} ({ours / 1e6:.2f} MB) | {2 * found['counted'] / ours:.4f} "
-                f"| {found['apart at first']:.1e}, {found.get('apart', 0):.1e} |"
+                f"| {ours / theirs:.4f} ({ours / 1e6:.2f} MB) | {2 * found['counted'] / ours:.4f} |"
             )
 
 
-def exchanges(rounds: int) -> Iterator[str]:
-    yield "| rows of 65,536 Zipf ids, 1M x 64 | time / torch sparse | bytes / torch sparse | of dense |"
+def losses(wanted: str, count: int) -> Iterator[str]:
+    yield f"| loss after {count} steps, 2 processes | ours from DDP's, float32 | float64 (goal 1e-6) | DDP's float32 from its float64 |"
     yield "|---|---|---|---|"
+    for kind in KINDS:
+        if wanted.lower() in kind.lower():
+            found = row("distributed_rows.losses", [kind, count])
+            yield f"| {kind} | {found['float32']:.1e} | {found['float64']:.1e} | {found['rounding']:.1e} |"
+
+
+def exchanges(rounds: int) -> Iterator[str]:
+    yield "| rows of 65,536 Zipf ids, 1M x 64 | time / torch sparse (goal 0.8) | processor's time | bytes (goals 1.0, 0.55) | of dense |"
+    yield "|---|---|---|---|---|"
     for world in (2, 4):
         for half in (False, True):
-            found = row("rows", [65_536, half, rounds], world)
+            found = row("distributed_rows.rows", [65_536, half, rounds], world)
             dense = 2 * (world - 1) * 1_000_000 * 64 * 4
             yield (
                 f"| {world} processes, {'bfloat16' if half else 'float32'} | {found['sampan'] / found['torch']:.2f} "
-                f"({found['sampan'] * 1e3:.0f} ms) | {found['sampan bytes'] / found['torch bytes']:.3f} "
+                f"({found['sampan'] * 1e3:.0f} ms) | {found['sampan, cpu'] / found['torch, cpu']:.2f} "
+                f"({found['sampan, cpu'] * 1e3:.1f} ms) | {found['sampan bytes'] / found['torch bytes']:.3f} "
                 f"({found['sampan bytes'] / 1e6:.2f} MB) | {found['sampan bytes'] / dense:.2%} |"
             )
 
@@ -137,12 +147,12 @@ def exchanges(rounds: int) -> Iterator[str]:
 def parts(rounds: int) -> Iterator[str]:
     yield "| MLP of 8 x 1024, AdamW, 2 processes | step / DataParallel | state (goal 0.55) | gradients | parameters |"
     yield "|---|---|---|---|---|"
-    found = row("sharded", [rounds])
+    found = row("distributed_rows.sharded", [rounds])
     for level in ("os", "os_g", "p_g_os"):
         kept = ("state", "gradients", "parameters")
         sizes = " | ".join(f"{found[f'{level} {what}'] / found[f'whole {what}']:.3f}" for what in kept)
         yield f"| {level} | {found[level] / found['whole']:.2f} ({found[level] * 1e3:.0f} ms) | {sizes} |"
-    found = row("tensor_parallel", [rounds])
+    found = row("distributed_rows.tensor_parallel", [rounds])
     yield ""
     yield "| perceptron of 1024 x 4096, 256 rows | cut over 2 / whole | ms | bytes a process sends |"
     yield "|---|---|---|---|"
@@ -151,17 +161,23 @@ def parts(rounds: int) -> Iterator[str]:
 
 
 def overlap(wanted: str, rounds: int) -> Iterator[str]:
-    yield "| step over a link | rate | ours / DDP | with / without overlap (goal 0.90) | ms |"
-    yield "|---|---|---|---|---|"
+    yield "| step over a link | rate | ours / DDP | with / without overlap (goal 0.90) | DGC / DDP (goal 0.35) | LocalSGD 8 / DDP | ms |"
+    yield "|---|---|---|---|---|---|---|"
     for rate in ("1gbit", "200mbit"):
         with namespaces(rate):
             for kind in KINDS[:2]:
                 if wanted.lower() in kind.lower():
-                    found = row("data_parallel", [kind, rounds, 2], linked=True)
-                    late = found["sampan, after backward"]
+                    found = row("distributed_rows.data_parallel", [kind, rounds, True], linked=True)
+                    late, ddp = found["sampan, after backward"], found["torch"]
+                    ratios = (
+                        found["sampan"] / ddp,
+                        found["sampan"] / late,
+                        found["DGC"] / ddp,
+                        found["LocalSGD"] / ddp,
+                    )
                     yield (
-                        f"| {kind} | {rate} | {found['sampan'] / found['torch']:.2f} | {found['sampan'] / late:.2f} "
-                        f"| {found['sampan'] * 1e3:.0f}, DDP {found['torch'] * 1e3:.0f}, after backward {late * 1e3:.0f} |"
+                        f"| {kind} | {rate} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} "
+                        f"| {found['sampan'] * 1e3:.0f}, DDP {ddp * 1e3:.0f}, after backward {late * 1e3:.0f} |"
                     )
 
 
@@ -185,10 +201,16 @@ def main() -> None:
         os.environ["SAMPAN_OWN_NETWORK"] = "1"
         again = [sys.executable, "-m", "benchmarks.distributed", *sys.argv[1:]]
         os.execvp("unshare", ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", *again])
+    from benchmarks.machine import processor  # not in each process of a row
+
+    load = os.getloadavg()[0]
+    print(
+        f"{os.cpu_count()} cores, {processor()}; load before the start {load:.1f}; {options.rounds} rounds, interleaved\n"
+    )
     lines = (
         overlap(options.only, options.rounds)
         if options.network
-        else steps(options.only, options.rounds, options.steps)
+        else chain(steps(options.only, options.rounds), losses(options.only, options.steps))
     )
     for line in lines:
         print(line, flush=True)

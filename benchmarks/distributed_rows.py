@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import sampan as paddle
 from benchmarks.rows.networks import fill, resnet18_torch
-from sampan.distributed import traffic
+from sampan.distributed import compression, traffic
 from sampan.distributed.fleet.meta_parallel import ColumnParallelLinear, RowParallelLinear
 from sampan.distributed.group import Group
 from sampan.distributed.row_exchange import RowExchange
@@ -35,15 +35,17 @@ def sent_bytes() -> int:
 
 
 def interleaved(programs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Median seconds of each program, called in turn, from a barrier to the end of the slowest process."""
-    times: dict[str, list[float]] = {name: [] for name in programs}
+    """Median seconds of each program, called in turn, from a barrier to the end of the slowest process; and as "NAME, cpu"
+    those of this process's threads, which other programs of the machine hardly change."""
+    times: dict[str, list[float]] = {}
     for _ in range(rounds):
         for name, program in programs.items():
             c10d.barrier()
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             program()
             c10d.barrier()
-            times[name].append(time.perf_counter() - began)
+            times.setdefault(name, []).append(time.perf_counter() - began)
+            times.setdefault(f"{name}, cpu", []).append(time.process_time() - used)
     return {name: statistics.median(found) for name, found in times.items()}
 
 
@@ -69,8 +71,8 @@ def stack(fw: Any, count: int, width: int) -> list[Any]:
     return [layer for _ in range(count) for layer in (fw.nn.Linear(width, width), fw.nn.ReLU())]
 
 
-def networks(kind: str) -> tuple[Any, Any, np.ndarray]:
-    """The same network for both, and inputs of this process."""
+def networks(kind: str, wide: bool = False) -> tuple[Any, Any, np.ndarray]:
+    """The same network for both, and inputs of this process. wide: in float64."""
     numbers = np.random.RandomState(c10d.get_rank())
     if kind == "MLP of 8 x 1024":
         pair = [fw.nn.Sequential(*stack(fw, 6, 1024), fw.nn.Linear(1024, 10)) for fw in (paddle, torch)]
@@ -97,6 +99,9 @@ def networks(kind: str) -> tuple[Any, Any, np.ndarray]:
         for name, parameter in pair[0].lstm.named_parameters():
             if name in copied:
                 parameter.set_value(copied[name].detach().numpy())
+    if wide:
+        pair[0].astype("float64"), pair[1].double()
+        x = x.astype("float64") if x.dtype == np.float32 else x
     return pair[0], pair[1], x
 
 
@@ -111,13 +116,13 @@ def step_of(model: Any, optimizer: Any, x: Any, y: Any, loss_of: Any) -> Callabl
     return step
 
 
-def data_parallel(kind: str, rounds: int, steps: int) -> dict[str, Any]:
-    """Seconds of a step with SGD, bytes that a step sends, and how far the losses are apart after `steps`."""
-    ours, theirs, x = networks(kind)
+def programs_of(kind: str, wide: bool = False) -> tuple[Any, dict[str, Callable[[], Any]]]:
+    """Our DataParallel, and a step with SGD of it and of torch's."""
+    ours, theirs, x = networks(kind, wide)
     y = np.random.RandomState(9 + c10d.get_rank()).randint(0, 10, len(x))
     parallel = paddle.DataParallel(ours)
     ddp = DistributedDataParallel(theirs, forward_sync_buffers=False)
-    programs: dict[str, Callable[[], Any]] = {
+    return parallel, {
         "sampan": step_of(
             parallel,
             paddle.optimizer.SGD(0.01, parameters=ours.parameters()),
@@ -133,11 +138,48 @@ def data_parallel(kind: str, rounds: int, steps: int) -> dict[str, Any]:
             torch.nn.functional.cross_entropy,
         ),
     }
+
+
+LOCAL_STEPS = 8
+
+
+def compressed(kind: str) -> dict[str, Callable[[], Any]]:
+    """A step with 0.1 % of the gradient's entries, and LOCAL_STEPS steps of LocalSGD with their exchange."""
+    made = {}
+    y = paddle.to_tensor(np.random.RandomState(9).randint(0, 10, len(networks(kind)[2])))
+    for name in ("DGC", "LocalSGD"):
+        model, _, x = networks(kind)
+        called: Any = model
+        optimizer: Any = paddle.optimizer.SGD(0.01, parameters=model.parameters())
+        if name == "DGC":
+            called = paddle.DataParallel(model)
+            called.compress_with(compression.TopK(0.9, [0.999]))
+        else:
+            optimizer = compression.LocalSGD(optimizer, LOCAL_STEPS)
+        made[name] = step_of(called, optimizer, paddle.to_tensor(x), y, paddle.nn.functional.cross_entropy)
+    step = made["LocalSGD"]
+    return {**made, "LocalSGD": lambda: [step() for _ in range(LOCAL_STEPS)]}
+
+
+def losses(kind: str, steps: int) -> dict[str, float]:
+    """How far losses are apart after so many steps from equal weights: ours from DDP's in float32 and in float64, and,
+    because a network amplifies roundings, DDP's in float32 from its own in float64."""
+    last: dict[str, dict[str, float]] = {}
+    for width in ("float32", "float64"):
+        _, programs = programs_of(kind, width == "float64")
+        for _ in range(steps):
+            last[width] = {name: program() for name, program in programs.items()}
+    found = {width: abs(each["sampan"] / each["torch"] - 1) for width, each in last.items()}
+    return {**found, "rounding": abs(last["float32"]["torch"] / last["float64"]["torch"] - 1)}
+
+
+def data_parallel(kind: str, rounds: int, linked: bool = False) -> dict[str, Any]:
+    """Seconds of a step with SGD, and the bytes that it sends. linked: also of a step with fewer bytes."""
+    parallel, programs = programs_of(kind)
     found: dict[str, Any] = {}
-    for step in range(steps):
-        losses = {name: program() for name, program in programs.items()}
-        if step in (0, steps - 1):
-            found["apart" if step else "apart at first"] = abs(losses["sampan"] / losses["torch"] - 1)
+    for _ in range(2):
+        for program in programs.values():
+            program()
     for name, program in programs.items():
         c10d.barrier()
         before, counted = sent_bytes(), sum(entry[-1] for entry in traffic.totals().values())
@@ -147,7 +189,6 @@ def data_parallel(kind: str, rounds: int, steps: int) -> dict[str, Any]:
         found[f"{name} bytes"] = (sent_bytes() - before) / COUNTED
         if name == "sampan":
             found["counted"] = (sum(entry[-1] for entry in traffic.totals().values()) - counted) / COUNTED
-    found["parameters"] = sum(p.data.nbytes for p in ours.parameters() if not p.stop_gradient)
     reducer: Any = parallel._reducer
 
     def without_overlap() -> None:
@@ -155,7 +196,13 @@ def data_parallel(kind: str, rounds: int, steps: int) -> dict[str, Any]:
         programs["sampan"]()
         reducer.where = kept
 
-    return {**found, **interleaved({**programs, "sampan, after backward": without_overlap}, rounds)}
+    others = compressed(kind) if linked else {}
+    for program in others.values():
+        program()
+    times = interleaved({**programs, "sampan, after backward": without_overlap, **others}, rounds)
+    if linked:
+        times["LocalSGD"] /= LOCAL_STEPS
+    return {**found, **times}
 
 
 def rows(count: int, half: bool, rounds: int) -> dict[str, Any]:
