@@ -99,10 +99,10 @@ def run(folder: Path, kills: int, rng: random.Random, steps: int) -> dict[str, A
     for _ in range(kills):
         wait_for(launcher, folder, lambda lines: len(lines) > 0)
         time.sleep(rng.uniform(0.1, 0.6))
-        before = lines_of(folder, 0)
-        victim = lines_of(folder, rng.randrange(2))[-1][2]
-        begun = time.time()
-        os.kill(victim, signal.SIGKILL)
+        rank = rng.randrange(2)
+        while not kill(lines_of(folder, rank)[-1][2]):  # it has not run a step since the last restart
+            time.sleep(0.02)
+        begun, before = time.time(), lines_of(folder, 0)
         after = wait_for(launcher, folder, lambda lines, old=before[-1][2]: lines[-1][2] != old)
         first = next(line for line in after if line[3] > begun and line[2] == after[-1][2])
         times.append(first[3] - begun)
@@ -110,6 +110,15 @@ def run(folder: Path, kills: int, rng: random.Random, steps: int) -> dict[str, A
     if launcher.wait(timeout=600) != 0:
         raise SystemExit(f"the run ended with exit status {launcher.returncode}")
     return {"times": times, "again": again, "losses": {line[0]: line[1] for line in lines_of(folder, 0)}}
+
+
+def kill(pid: int) -> bool:
+    """SIGKILL; whether there was such a process."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def lines_of(folder: Path, rank: int) -> list[list[Any]]:
