@@ -100,8 +100,8 @@ def run(folder: Path, kills: int, rng: random.Random, steps: int) -> dict[str, A
         wait_for(launcher, folder, lambda lines: len(lines) > 0)
         time.sleep(rng.uniform(0.1, 0.6))
         rank = rng.randrange(2)
-        while not kill(lines_of(folder, rank)[-1][2]):  # it has not run a step since the last restart
-            time.sleep(0.02)
+        while not ((lines := lines_of(folder, rank)) and kill(lines[-1][2])):
+            time.sleep(0.02)  # it has run no step since the last restart
         begun, before = time.time(), lines_of(folder, 0)
         after = wait_for(launcher, folder, lambda lines, old=before[-1][2]: lines[-1][2] != old)
         first = next(line for line in after if line[3] > begun and line[2] == after[-1][2])
