@@ -20,7 +20,7 @@ class Pool:
     def __init__(self, count: int, **environment: str) -> None:
         context = get_context("spawn")
         variables = {"PADDLE_TRAINERS_NUM": str(count), "PADDLE_MASTER": f"127.0.0.1:{free_ports(1)[0]}"}
-        self.pipes, self.processes = [], []
+        self.pipes, self.processes, self.calls = [], [], 0
         for rank in range(count):
             own, theirs = context.Pipe()
             given = {**variables, **environment, "PADDLE_TRAINER_ID": str(rank)}
@@ -41,17 +41,21 @@ class Pool:
 
     def outcomes(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """The result of each process, or the Exception that it raised; EOFError for one that ended."""
+        self.calls += 1
         for pipe in self.pipes:
-            pipe.send((function, args))
+            pipe.send((self.calls, function, args))
         return [self._answer(pipe) for pipe in self.pipes]
 
     def _answer(self, pipe: Any) -> Any:
-        if not pipe.poll(SECONDS):
-            return TimeoutError(f"no answer within {SECONDS} s")
-        try:
-            return pipe.recv()
-        except (EOFError, ConnectionError) as error:
-            return EOFError(f"the process has ended: {error}")
+        call = 0
+        while call != self.calls:  # an answer that came too late is not that of this call
+            if not pipe.poll(SECONDS):
+                return TimeoutError(f"no answer within {SECONDS} s")
+            try:
+                call, answer = pipe.recv()
+            except (EOFError, ConnectionError) as error:
+                return EOFError(f"the process has ended: {error}")
+        return answer
 
     def close(self) -> None:
         for process in self.processes:
@@ -73,11 +77,11 @@ def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
     torch.set_num_threads(1)
     dist.init_parallel_env()
     while True:
-        function, args = pipe.recv()
+        call, function, args = pipe.recv()
         try:
             answer = function(*args)
         except Exception as error:  # it is the answer
             answer = error
             answer.add_note(traceback.format_exc())
         sampan.set_default_dtype("float32")  # for the next test
-        pipe.send(answer)
+        pipe.send((call, answer))

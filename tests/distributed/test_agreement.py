@@ -219,3 +219,20 @@ def compared_always():
 
 def test_what_is_compared(workers):
     assert workers(2)(compared_always) == [(3, 1, 0)] * 2  # the pair of equal calls is new once
+
+
+def answers_late():
+    time.sleep(1)
+    return "late"
+
+
+def answers_at_once():
+    return "at once"
+
+
+def test_a_late_answer_is_not_taken_for_that_of_the_next_call(workers, monkeypatch):
+    """A slow machine fails one test and not all that follow it."""
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.distributed.pool.SECONDS", 0.1)
+        assert [type(one) for one in workers(2).outcomes(answers_late)] == [TimeoutError] * 2
+    assert workers(2)(answers_at_once) == ["at once"] * 2
