@@ -134,7 +134,7 @@ def test_the_policy_runs_nothing() -> None:
     ids=["pictures", "quotes", "emphasis", "brackets", "table", "tags"],
 )
 def test_a_text_that_blocks_a_parser_is_shown_as_it_is(tmp_path, monkeypatch, bomb):
-    monkeypatch.setattr(untrusted, "RENDER_SECONDS", 4.0)
+    monkeypatch.setattr(untrusted, "RENDER_SECONDS", 2.0)
     path = written(
         tmp_path, nbformat.v4.new_markdown_cell(f"before {bomb}"), nbformat.v4.new_code_cell("after = '<1>'")
     )
