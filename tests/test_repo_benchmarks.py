@@ -134,7 +134,6 @@ def test_the_limit_is_the_larger_of_bytes_and_flops_for_each_operator():
     assert work.seconds > 4 * 5 * 1000 / 1e9  # exp reads and writes, sum reads, and so does what follows
 
 
-@pytest.mark.alone
 def test_rates_of_this_machine_are_measured():
     found = machine.Machine.measured()
     assert min(found.copied.values()) > 1e7 and min(found.scattered.values()) > 1e7 and found.flops > 1e8

@@ -1,6 +1,5 @@
 from typing import Any
 
-import pytest
 import torch
 
 import sampan as paddle
@@ -44,7 +43,6 @@ def test_places_that_are_read_stay() -> None:
     assert all(call.function is not max_pool_values for call in rewriting.calls)
 
 
-@pytest.mark.alone
 def test_resnet18_allocates_no_more_than_is_alive(monkeypatch: Any) -> None:
     """With oneDNN's own order of weights: torch's form, which a measurement may prefer, writes results twice."""
 

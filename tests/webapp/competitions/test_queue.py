@@ -39,7 +39,7 @@ def scoring(folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
-@pytest.mark.alone
+@pytest.mark.servers
 def test_200_at_once_while_a_scorer_is_killed(tmp_path: Path) -> None:
     store, _ = room(tmp_path)
     folder = str(store.folder)
