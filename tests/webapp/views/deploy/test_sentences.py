@@ -194,7 +194,6 @@ def test_the_other_parts_take_the_network_too(bench: Bench, reader: Subject, tmp
     assert max(len(np.unique(column)) for column in rounded.T) <= 2**4 - 1
 
 
-@pytest.mark.servers  # saving starts processes
 def test_the_characters_go_with_the_file(bench: Bench, reader: Subject, tmp_path: Path) -> None:
     part = TakePart("zh", bench, tmp_path)
     part.begin()
