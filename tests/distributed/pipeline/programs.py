@@ -87,7 +87,7 @@ def mlp():
 def containers():
     layers = [
         LayerDesc(nn.Linear, 6, 6), LayerDesc(Split, 6), LayerDesc(Join, 6), LayerDesc(nn.Linear, 6, 3)
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     return layers, [4, 6], "int64", 3, nn.CrossEntropyLoss()
 
 
@@ -95,7 +95,7 @@ def batch_norm():
     layers = [
         LayerDesc(nn.Conv2D, 2, 3, 3), LayerDesc(nn.BatchNorm2D, 3), F.relu,
         LayerDesc(nn.Conv2D, 3, 3, 3), LayerDesc(nn.BatchNorm2D, 3), LayerDesc(nn.Flatten), LayerDesc(nn.Linear, 12, 3),
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     return layers, [4, 2, 6, 6], "int64", 3, nn.CrossEntropyLoss()
 
 
@@ -104,7 +104,7 @@ def tied():
         SharedLayerDesc("embed", nn.Embedding, None, "weight", 11, 6),
         LayerDesc(nn.Linear, 6, 6), paddle.tanh, LayerDesc(nn.Linear, 6, 6),
         SharedLayerDesc("embed", nn.Embedding, output_layer, "weight", 11, 6),
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     return layers, [4], "int64", 11, nn.CrossEntropyLoss()
 
 
@@ -227,10 +227,12 @@ def trains(name, micros, mode="1F1B", steps=3, **settings):
     whole.eval()
     evaluated = pipeline.eval_batch((x, y), compute_loss=True)
     with paddle.no_grad():
-        expected = np.mean([
-            float(whole.loss(whole(x[at : at + shape[0]]), y[at : at + shape[0]]))
-            for at in range(0, x.shape[0], shape[0])
-        ])  # fmt: skip
+        expected = np.mean(
+            [
+                float(whole.loss(whole(x[at : at + shape[0]]), y[at : at + shape[0]]))
+                for at in range(0, x.shape[0], shape[0])
+            ]
+        )
         outputs = pipeline.eval_batch((x, y))
         if pipeline.is_pipeline_last_stage():
             differences.append(float(np.abs(paddle.concat(outputs).numpy() - whole(x).numpy()).max()))
