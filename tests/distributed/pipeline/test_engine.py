@@ -46,7 +46,9 @@ def test_a_stage_that_takes_too_long_is_named(workers):
     assert 2 < seconds < 20
     assert "from rank 1" in waits
     # Which of the two is first depends on the machine.
-    assert "rank 0 failed in the backward pass of micro-batch 0 through stage 0" in slow or "to rank 0" in slow
+    assert (
+        "rank 0 failed in the backward pass of micro-batch 0 through stage 0" in slow or "to rank 0" in slow
+    )
 
 
 def test_an_error_in_another_pipeline_is_named(workers):
