@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict, namedtuple
 
 import numpy as np
+import pytest
 import torch
 import torch.distributed as c10d
 from torch.nn.parallel import DistributedDataParallel
 
 import sampan as paddle
+import sampan.distributed as dist
 import sampan.nn.functional as F
 from sampan import nn
 from sampan.distributed import traffic
@@ -453,3 +455,17 @@ def converted():
     part = alike(cloud(points[0], mine)).values().numpy()
     full = alone(cloud(points[0], list(range(6)))).values().numpy()
     return type(changed[1]).__name__, float(np.abs(part - full[mine]).max())
+
+
+def given_its_group(groups):
+    """Gradients of a network whose group is given: a Group, or what lies in it, as in Paddle's example of `spawn`."""
+    whole, found = dist.init_parallel_env(), []
+    for group in (whole, whole.process_group):
+        layer = nn.Linear(2, 1, bias_attr=False)
+        paddle.DataParallel(layer, group=group)(
+            paddle.ones([1, 2]) * (dist.get_rank() + 1.0)
+        ).sum().backward()
+        found.append(layer.weight.grad.numpy().ravel().tolist())
+    with pytest.raises(TypeError, match="DataParallel: group: expected a Group, got int"):
+        paddle.DataParallel(layer, group=groups)
+    return found

@@ -75,6 +75,10 @@ def test_an_environment_of_several_needs_a_connection(monkeypatch):
         paddle.DataParallel(paddle.nn.Linear(2, 2))
 
 
+def test_a_group_is_given(workers):
+    assert workers(2)(programs.given_its_group, 3) == [[[1.5, 1.5]] * 2] * 2
+
+
 def test_structures_are_kept():
     doubled = data_parallel.mapped(lambda tensor: tensor * 2, {"a": [paddle.ones([1]), 3], "b": ("x", None)})
     assert doubled["a"][0].tolist() == [2]

@@ -17,6 +17,7 @@ from ..engine.backward import is_grad_enabled
 from ..engine.operator import operator
 from ..engine.tensor import InvalidArgument, Tensor
 from ..nn.layer import Layer
+from .group import group_of
 
 if TYPE_CHECKING:
     from .reducer import Reducer
@@ -77,6 +78,7 @@ class DataParallel(Layer):
         group: Any = None,
     ) -> None:
         super().__init__(layers.full_name() + "_data_parallel")
+        group = None if group is None else group_of(group, "DataParallel: group")
         self._layers = layers
         self.find_unused_parameters, self.grad_need_sync, self.group = find_unused_parameters, True, group
         self.comm_buffer_size = int(comm_buffer_size * 2**20)

@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from ..engine.errors import InvalidType
+
 __all__ = ["Group"]
 
 
@@ -64,6 +66,17 @@ def _uses_nccl() -> bool:
 
 
 groups: dict[int, Group] = {}  # by id; 0 is the group of all processes
+
+
+def group_of(given: Any, what: str) -> Group:
+    """The Group, also where its `process_group` is given, as in PaddlePaddle's example of `spawn`.
+
+    InvalidType for anything else; what: the argument's name in the error.
+    """
+    found = [given] if isinstance(given, Group) else [g for g in groups.values() if g.process_group is given]
+    if given is None or not found:
+        raise InvalidType(f"{what}: expected a Group, got {type(given).__name__}")
+    return found[0]
 
 
 def new_id() -> int:

@@ -43,3 +43,12 @@ def refused():
     strategy = fleet.DistributedStrategy()
     strategy.dgc = strategy.localsgd = True
     fleet.init(is_collective=True, strategy=strategy)
+
+
+def exchanges():
+    """What `fleet.util` gives in each of several processes."""
+    fleet.init(is_collective=True)
+    rank, util = fleet.worker_index(), fleet.util
+    sums = [util.all_reduce(np.array([rank + 1, 2]), mode).tolist() for mode in ("sum", "min", "max")]
+    fleet.barrier_worker()
+    return sums, util.all_gather(f"worker {rank}"), util.get_file_shard(["a", "b", "c"]), fleet.worker_num()

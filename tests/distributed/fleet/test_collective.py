@@ -30,3 +30,9 @@ def test_two_ways_at_once_are_refused(workers):
     for error in workers(2).outcomes(programs.refused):
         assert isinstance(error, ValueError)
         assert "got dgc and localsgd" in str(error)
+
+
+def test_exchanges_of_numbers_and_lists(workers):
+    each = [["a", "b"], ["c"]]
+    for rank, found in enumerate(workers(2)(programs.exchanges)):
+        assert found == ([[3, 4], [1, 2], [2, 2]], ["worker 0", "worker 1"], each[rank], 2)

@@ -12,7 +12,7 @@ def test_taken_from_the_first_process(workers, shares):
         assert given == (1 if shares else rank + 1)
         assert part == rank + 1
         assert whole == 1
-        # 2 inputs times the weights 1 and 2 of the parts, then a weight and a bias of 1
-        own = 1.0 if shares else rank + 1.0
-        assert value == (2 * 1 + 2 * 2) * own + 1
+        # each process's 2 inputs times the weight of its part, gathered; then a weight and a bias of 1
+        inputs = [1, 1 if shares else 2]
+        assert value == 2 * inputs[0] * 1 + 2 * inputs[1] * 2 + 1
         assert list(names) == ["0.weight", "1.weight", "1.bias"]

@@ -20,6 +20,7 @@ from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ...nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ...optimizer.optimizer import Group, Optimizer, Slot
+from .dispatch import watch
 from .process_mesh import ProcessMesh, get_mesh
 from .transfer import REPLICATE, DTensor, Shard, assembled, at_first_use, placed, replicated
 
@@ -83,6 +84,7 @@ def shard_optimizer(
     mesh = get_mesh() or shard_fn.mesh
     if mesh is None:
         raise ValueError("The global mesh or shard_fn mesh should be set for the sharding strategy.")
+    watch()
     for parameter in optimizer._parameter_list:
         own: Any = parameter.data
         if not isinstance(own, DTensor):

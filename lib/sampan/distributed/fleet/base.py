@@ -1,12 +1,17 @@
 """Fleet, its strategy and its roles."""
 
+import functools
 import json
 import sys
 import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ...engine.tensor import Tensor
+import numpy as np
+
+from .. import collective
+from ..environment import is_initialized
+from ..objects import all_gather_object
 from ..parallel import ParallelEnv, get_rank, get_world_size, init_parallel_env, several
 from ..server_roles import Roles
 from . import topology as topology
@@ -115,26 +120,45 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
 
 
 class UtilBase:
-    """Exchanges between workers, of which there is one."""
+    """Exchanges of numbers, arrays and lists between processes that `init(is_collective=True)` connected."""
 
     def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
-        return input
+        """The sum, "min" or "max" over all processes; the input itself with one."""
+        how = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+        if mode not in how:
+            raise ValueError(f"all_reduce: mode: expected one of {', '.join(how)}, got {mode!r}")
+        each = self.all_gather(input)
+        return input if len(each) == 1 else functools.reduce(how[mode], map(np.asarray, each))
 
     def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
-        return [input]
+        """The inputs of all processes, by rank."""
+        each = [input]
+        if _connected():
+            all_gather_object(each := [], input)
+        return each
 
     def barrier(self, comm_world: str = "worker") -> None:
-        """Returns at once: there is no other process."""
+        """Wait for all processes."""
+        if _connected():
+            collective.barrier()
 
     def get_file_shard(self, files: list[str]) -> list[str]:
-        """The files of this worker: all."""
+        """The files of this worker: the list in equal parts, of which the first ones have one more."""
         if not isinstance(files, list):
             raise TypeError(f"files should be a list of file need to be read, got {type(files).__name__}")
-        return files
+        size, more = divmod(len(files), get_world_size())
+        rank = get_rank()
+        begin = rank * size + min(rank, more)
+        return files[begin : begin + size + (rank < more)]
 
     def print_on_rank(self, message: str, rank_id: int) -> None:
-        if rank_id == 0:
+        """Print in one process."""
+        if rank_id == get_rank():
             print(message)
+
+
+def _connected() -> bool:
+    return is_initialized() and get_world_size() > 1
 
 
 class Fleet:
@@ -158,14 +182,20 @@ class Fleet:
         log_level: Any = "INFO",
     ) -> "Fleet":
         """Make ready; is_collective: connect the processes that the environment names, and make the groups
-        of `strategy.hybrid_configs`. RuntimeError where it names several without is_collective."""
+        of `strategy.hybrid_configs`. Without is_collective and servers each process works alone."""
         if strategy is not None and not isinstance(strategy, DistributedStrategy):
             raise TypeError(f"strategy: expected a DistributedStrategy, got {type(strategy).__name__}")
         self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective)
         roles = self._role_maker.roles()
         count = get_world_size()
         if count > 1 and not is_collective and not roles.endpoints:
-            several(f"fleet.init: the environment's PADDLE_TRAINERS_NUM is {count}")
+            warnings.warn(
+                f"fleet.init: the environment names {count} processes and no servers: each works alone, as "
+                "in PaddlePaddle; pass is_collective=True to connect them",
+                UserWarning,
+                stacklevel=2,
+            )
+            count = 1
         self._is_collective = is_collective
         self._user_defined_strategy = strategy or DistributedStrategy()
         self._collective = None
@@ -224,11 +254,13 @@ class Fleet:
         return ",".join(endpoints) if to_string else endpoints
 
     def worker_endpoints(self, to_string: bool = False) -> Any:
-        """The workers' addresses: Paddle's answer for one worker, as none listens."""
-        return "127.0.0.1:6170" if to_string else ["127.0.0.1:6170"]
+        """The workers' addresses; Paddle's answer for one worker, as none listens."""
+        each = ParallelEnv().trainer_endpoints if get_world_size() > 1 else ["127.0.0.1:6170"]
+        return ",".join(each) if to_string else each
 
     def barrier_worker(self) -> None:
-        """Returns at once: there is no other process."""
+        """Wait for all processes that `init(is_collective=True)` connected."""
+        self.util.barrier()
 
     def init_worker(self, scopes: Any = None) -> None:
         """Wait until all servers answer, where there are some."""
@@ -278,8 +310,9 @@ class Fleet:
 
         return agreeing(scaler, None)
 
-    def all_reduce(self, input: Tensor, mode: str = "sum") -> Tensor:
-        return input
+    def all_reduce(self, input: Any, mode: str = "sum") -> Any:
+        """`util.all_reduce`."""
+        return self.util.all_reduce(input, mode)
 
     # --- parameter servers ---
 
