@@ -26,6 +26,14 @@ def test_shares_of_a_step():
     ]
 
 
+def test_passes_are_replayed_with_the_seconds_of_their_threads():
+    slow = report().timed[:]
+    slow[1] = [each._replace(end=each.end + 1) for each in slow[1]]  # another program used the processor
+    found = Report([[each._replace(cpu=0.003) for each in done] for done in slow], 8)
+    assert found.bubble != pytest.approx(found.formula)
+    assert found.replayed == pytest.approx(found.formula)
+
+
 def test_the_figure_has_a_bar_for_each_pass():
     found = report()
     forward, backward = found.figure().data

@@ -131,7 +131,7 @@ class Engine:
         _, stage, micro = action
         self._told(action)
         inputs = work.inputs(micro) if stage == 0 else self._receive("F", stage, micro, stage - 1)
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.thread_time()
         work.observe("forward", "begin", micro, input_tensor=inputs)
         # Before the pass: the stage may write into a list or a dictionary.
         received = [] if stage == 0 else [t for t in tensors_in(inputs) if not t.stop_gradient]
@@ -142,7 +142,7 @@ class Engine:
             outputs = work.loss(outputs, micro)
         if is_grad_enabled():
             self._kept[stage, micro] = received, [t for t in tensors_in(outputs) if not t.stop_gradient]
-        self.timed.append(Timed(*action, start, time.perf_counter()))
+        self.timed.append(Timed(*action, start, time.perf_counter(), time.thread_time() - cpu))
         if not last:
             local = self._owner(stage + 1) == self.group.rank
             self._send("F", stage + 1, micro, _leaves(outputs) if local else outputs)
@@ -155,7 +155,7 @@ class Engine:
         gradients: Any = None if last else self._receive("B", stage, micro, stage + 1)
         if not last and self._owner(stage + 1) != self.group.rank:
             self.mailbox.received(self._owner(stage + 1), ("F", stage + 1, micro))
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.thread_time()
         work.observe("backward", "begin", micro, output_tensor=outputs, output_tensor_grad=gradients)
         with casting.auto_cast(enable=False, dtype=casting.last_dtype):
             if last:
@@ -166,7 +166,7 @@ class Engine:
                     backward([o for o, _ in pairs], [g for _, g in pairs])
         sent = [_dense(tensor.grad) for tensor in received]
         work.observe("backward", "end", micro, input_tensor_grad=sent, output_tensor_grad=gradients)
-        self.timed.append(Timed(*action, start, time.perf_counter()))
+        self.timed.append(Timed(*action, start, time.perf_counter(), time.thread_time() - cpu))
         if stage > 0:
             self._send("B", stage - 1, micro, sent)
 

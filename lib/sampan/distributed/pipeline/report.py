@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .schedule import Timed, bubble, formula
+from .schedule import Action, Timed, bubble, formula, simulate
 
 __all__ = ["Report", "Use"]
 
@@ -54,6 +54,14 @@ class Report:
     def formula(self) -> float:
         """That share where all stages take equally long and messages no time."""
         return formula(len(self.timed), self.micros, self.chunks)
+
+    @property
+    def replayed(self) -> float:
+        """That share if each pass took the seconds in which its thread ran, and messages no time: so other
+        programs on the machine add little to it."""
+        cpu = {Action(*each[:3]): each.cpu for done in self.timed for each in done}
+        orders = [[Action(*each[:3]) for each in done] for done in self.timed]
+        return bubble(simulate(orders, cpu.__getitem__))
 
     def __repr__(self) -> str:
         rows = [

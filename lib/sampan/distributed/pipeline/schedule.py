@@ -35,13 +35,14 @@ class Action(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """An Action and when it ran, in seconds."""
+    """An Action and when it ran, in seconds. cpu: seconds in which its thread ran, 0 if not known."""
 
     kind: str
     stage: int
     micro: int
     start: float
     end: float
+    cpu: float = 0.0
 
 
 def order(rank: int, ranks: int, micros: int, chunks: int = 1, mode: str = "1F1B") -> list[Action]:
