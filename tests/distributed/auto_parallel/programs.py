@@ -1,5 +1,6 @@
 """What the worker processes of these tests run. Each function returns NumPy arrays, strings or numbers."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -466,3 +467,24 @@ def looked_up(kind):
     rows = F.embedding(where, cut, padding_idx=2)
     (rows * rows).sum().backward()
     return expected.numpy(), rows.numpy(), cut.grad.numpy(), plain.grad.numpy(), str(cut.grad.placements)
+
+
+def stage_in_a_new_thread():
+    """The first distributed tensors of a thread are those that `shard_optimizer` makes; batches are plain Tensors."""
+    found = []
+
+    def train():
+        mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+        layer = nn.Linear(4, 4)
+        for parameter in layer.parameters():
+            parameter.set_value(sampan.full(parameter.shape, 0.5))
+        optimizer = sampan.optimizer.SGD(0.1, parameters=layer.parameters())
+        optimizer = dist.shard_optimizer(optimizer, dist.ShardingStage1("x", mesh))
+        layer(sampan.ones([2, 4])).sum().backward()
+        optimizer.step()
+        found.append(dist.unshard_dtensor(layer.weight).numpy().tolist())
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    return found

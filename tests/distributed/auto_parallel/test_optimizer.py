@@ -57,3 +57,10 @@ def test_what_shard_optimizer_refuses():
     with pytest.raises(TypeError, match="expected an optimizer, got Parameter"):
         dist.shard_optimizer(weight)
     assert dist.shard_optimizer(optimizer) is optimizer
+
+
+def test_plain_batches_beside_parameters_of_a_stage(workers):
+    assert (
+        workers(2)(programs.stage_in_a_new_thread)
+        == [[np.full((4, 4), np.float32(0.5) - np.float32(0.2)).tolist()]] * 2
+    )
