@@ -96,8 +96,8 @@ def _marks(made: Any, x: float, y: np.ndarray, texts: list[str], colors: list[st
             y=y,
             mode="markers+text",
             marker=look,
-            text=[f"  {text}" for text in texts],
-            textposition="middle right",
+            text=[f"  {text}  " for text in texts],
+            textposition="middle left" if x == 0 else "middle right",
             textfont=font,
             hoverinfo="skip",
         )
