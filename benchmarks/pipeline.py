@@ -35,9 +35,20 @@ def steps(width: int, rounds: int, picture: str) -> list[tuple[Any, ...]]:
         is_collective=True,
         strategy=_strategy(fleet, {"hybrid_configs": {"dp_degree": 1, "pp_degree": dist.get_world_size()}}),
     )
+
+    class Start(
+        nn.Layer
+    ):  # so that the first product needs the gradient of its input too, as in other stages
+        def __init__(self) -> None:
+            super().__init__()
+            self.bias = self.create_parameter([width], is_bias=True)
+
+        def forward(self, x: Any) -> Any:
+            return x + self.bias
+
     pipelines = []
     for chunks, mode, micros in CASES:
-        layers = [nn.Linear(width, width) for _ in range(8)]
+        layers = [Start(), *(nn.Linear(width, width) for _ in range(8))]
         model = PipelineLayer(
             layers,
             num_stages=dist.get_world_size(),
@@ -52,7 +63,6 @@ def steps(width: int, rounds: int, picture: str) -> list[tuple[Any, ...]]:
     for turn in range(rounds + 1):
         for place, (pipeline, (_, _, micros)) in enumerate(zip(pipelines, CASES, strict=True)):
             x = paddle.ones([micros * width, width])
-            x.stop_gradient = False  # the first stage computes as much as the others
             pipeline.forward_backward_pipeline((x, x))
             pipeline._layers.clear_gradients()
             if turn:  # the first one compiles
