@@ -16,7 +16,7 @@ from .plain import Foreign
 Text = tuple[str, str]  # English, Chinese
 # The names of the parts of an answer: a Text for a part, a list for a part that is itself a list; None
 # where it has no name.
-Names = list[Any] | None
+Names = list[Any] | Text | None
 
 
 @dataclass(frozen=True)
