@@ -90,8 +90,7 @@ BOUNDS: Text = ("`bounds`", "`bounds`")
 @driver(answer=lambda *_: [ORDER, BOUNDS])
 def ids_divided(slot: slots.Slot, ids: Any, shards: int) -> Any:
     """(order, bounds)."""
-    order, bounds = slot.placed(ids.numpy(), shards)
-    return order, bounds
+    return slot.placed(ids.numpy(), shards)
 
 
 @driver(
