@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import sampan as paddle
 from benchmarks.rows.networks import fill, resnet18_torch
-from sampan.distributed import compression, traffic
+from sampan.distributed import compression, environment, traffic
 from sampan.distributed.fleet.meta_parallel import ColumnParallelLinear, RowParallelLinear
 from sampan.distributed.group import Group
 from sampan.distributed.row_exchange import RowExchange
@@ -238,6 +238,7 @@ def all_processes() -> Group:
     """The group of all processes of the row."""
     group = Group(c10d.get_rank(), 0, range(c10d.get_world_size()), c10d.group.WORLD)
     group.checks = c10d.new_group(backend="gloo")
+    environment.state["store"] = c10d.distributed_c10d._get_default_store()  # where waiting calls are noted
     return group
 
 
