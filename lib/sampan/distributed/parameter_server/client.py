@@ -165,9 +165,10 @@ class Rows:
             if not late:
                 return rows
             if time.monotonic() > until:
+                step = self.step - 1 - (self._client.tables[self._name].staleness or 0)
                 raise TimeoutError(
                     f"pull: {self._name!r}: worker {next(iter(late.values()))} has not pushed step "
-                    f"{self.step - 1} for {self._client.timeout:g} s; worker {self._client.worker} waits"
+                    f"{step} for {self._client.timeout:g} s; worker {self._client.worker} waits"
                 )
             time.sleep(pause)
             pause = min(2 * pause, POLL[1])
