@@ -17,6 +17,9 @@ from . import messages
 from .calls import Call, Make, ShardError, answered
 from .lines import AskedLines, Line, Lines
 
+MOST_FAILED = 3
+GUARD = 'see its traceback; a script that starts processes does so below `if __name__ == "__main__":`'
+
 
 def serve(connection: Connection, preload: str, threads: int) -> None:
     """The life of a worker: import a module, be told which shards it has, answer until the other end is
@@ -67,6 +70,7 @@ class Workers:
         self.shards_of = [list(range(worker, parts, workers)) for worker in range(workers)]
         self._threads = max(1, numba.get_num_threads() // workers)
         self.processes: list[Any] = [None] * workers
+        self._failed = [0] * workers  # processes one after another that ended with an error of their own
         lines = [Line(self._starter(n), self._failure(n), timeout, patience) for n in range(workers)]
         self._lines = Lines(parts, lines)
         for worker, line in enumerate(lines):
@@ -105,9 +109,13 @@ class Workers:
 
     def _start(self, worker: int) -> Connection:
         """A new process for the shards of a worker, in place of one that died."""
-        if self.processes[worker] is not None:
-            self.processes[worker].kill()
-            self.processes[worker].join(5)
+        before = self.processes[worker]
+        if before is not None:
+            self._failed[worker] = self._failed[worker] + 1 if (before.exitcode or 0) > 0 else 0
+            if self._failed[worker] == MOST_FAILED:
+                raise self._fail(worker, EOFError())
+            before.kill()
+            before.join(5)
         numbers = self.shards_of[worker]
         mine = [call for call in self._openings if call[0] in numbers]
         process, ours = self._spare or self._process()
@@ -135,6 +143,8 @@ class Workers:
         else:
             process.join(5)
             why = f"ended with exit code {process.exitcode}"
+            if self._failed[worker] == MOST_FAILED:
+                why += f", as {MOST_FAILED - 1} before it: {GUARD}"
         numbers = ", ".join(map(str, self.shards_of[worker]))
         self.broken = f"shard {numbers}: its worker process {process.pid} {why}"
         self._end()
