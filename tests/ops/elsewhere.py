@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import tests.distributed.sharding.test_model
 import tests.distributed.test_data_parallel
 import tests.distributed.test_sync_batch_norm
 import tests.embedding.test_bag
@@ -70,6 +71,7 @@ TESTED: dict[str, Callable[..., None]] = {
     "int8_linear": tests.quantization.test_int8.test_linear,
     "int8_conv2d": tests.quantization.test_int8.test_convolution,
     "fake_quantize": tests.quantization.quanters.test_quanters.test_the_value_lies_on_the_grid_and_the_gradient_passes,
+    "computed": tests.distributed.sharding.test_model.test_parameters_that_stay_whole,
     "over_processes": tests.distributed.test_sync_batch_norm.test_values_gradients_and_second_derivatives,
     "normalize_over_processes": tests.distributed.test_sync_batch_norm.test_values_gradients_and_second_derivatives,
     "output": tests.distributed.test_data_parallel.test_outputs_in_containers,

@@ -84,6 +84,8 @@ def __getattr__(name: str) -> Any:
         return found
     if name in ("group_sharded_parallel", "save_group_sharded_model"):
         return getattr(importlib.import_module(f"{__name__}.sharding"), name)
+    if name in ("InMemoryDataset", "QueueDataset"):
+        return getattr(fleet, name)
     if name in _ENTRIES:
         found = getattr(importlib.import_module(f"{__name__}.parameter_server.entries"), name)
         return globals().setdefault(name, found)

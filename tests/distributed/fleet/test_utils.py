@@ -1,19 +1,10 @@
-"""Files of this machine, and generators of data."""
+"""Files of this machine, and what programs of hybrid parallelism call."""
 
 import pytest
 
 import sampan as paddle
 from sampan.distributed import fleet
 from tests.distributed.fleet import parallel_programs as programs
-
-
-def test_data_generator(capsys):
-    class Mine(fleet.MultiSlotDataGenerator):
-        def generate_sample(self, line):
-            return lambda: iter([[("words", [4, 5]), ("label", [1])]])
-
-    Mine().run_from_memory()
-    assert capsys.readouterr().out == "2 4 5 1 1\n"
 
 
 def test_files_of_this_machine(tmp_path):

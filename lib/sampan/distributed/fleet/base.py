@@ -171,7 +171,7 @@ class Fleet:
         self._is_collective = False
         self._collective: CollectiveTraining | None = None
         self._hcg: HybridCommunicateGroup | None = None
-        self._roles = Roles()
+        self._roles, self._alone = Roles(), False
         self._service: Any = None  # the tables
 
     def init(
@@ -188,7 +188,8 @@ class Fleet:
         self._role_maker = role_maker or PaddleCloudRoleMaker(is_collective)
         roles = self._role_maker.roles()
         count = get_world_size()
-        if count > 1 and not is_collective and not roles.endpoints:
+        self._alone = count > 1 and not is_collective and not roles.endpoints
+        if self._alone:
             warnings.warn(
                 f"fleet.init: the environment names {count} processes and no servers: each works alone, as "
                 "in PaddlePaddle; pass is_collective=True to connect them",
@@ -202,7 +203,9 @@ class Fleet:
         self._roles, self._service = roles, None
         if count > 1 and not roles.endpoints:
             init_parallel_env()
-        self._hcg = None if roles.endpoints else hybrid_group(self._user_defined_strategy, self._hcg)
+        self._hcg = (
+            None if roles.endpoints or self._alone else hybrid_group(self._user_defined_strategy, self._hcg)
+        )
         if self._hcg is not None and count > 1:
             self._collective = CollectiveTraining(self._user_defined_strategy, self._hcg)
         if self._hcg is not None and self._hcg.get_model_parallel_world_size() > 1:
@@ -215,10 +218,10 @@ class Fleet:
     # --- this process ---
 
     def worker_index(self) -> int:
-        return self._roles.number if self._roles.endpoints else get_rank()
+        return self._roles.number if self._roles.endpoints else 0 if self._alone else get_rank()
 
     def worker_num(self) -> int:
-        return self._roles.workers if self._roles.endpoints else get_world_size()
+        return self._roles.workers if self._roles.endpoints else 1 if self._alone else get_world_size()
 
     rank, nranks = worker_index, worker_num
 
@@ -387,43 +390,3 @@ class Fleet:
         several("fleet.save_inference_model")
 
     load_inference_model = init_coordinator = make_fl_strategy = save_cache_table = save_inference_model
-
-
-class MultiSlotDataGenerator:
-    """Lines of a file as lines of Paddle's data feed: `generate_sample(line)` in a subclass returns an
-    iterator's function over [(name, values), ...]; `run_from_stdin` writes each as `count values ...` a
-    slot."""
-
-    def __init__(self) -> None:
-        self.batch_size_ = 32
-        self._types: list[type] | None = None
-
-    def set_batch(self, batch_size: int) -> None:
-        self.batch_size_ = batch_size
-
-    def generate_sample(self, line: str | None) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}.generate_sample: write it in the subclass")
-
-    def generate_batch(self, samples: list[Any]) -> Any:
-        return lambda: iter(samples)
-
-    def run_from_stdin(self) -> None:
-        for line in sys.stdin:
-            for sample in self.generate_sample(line)():
-                if sample is not None:
-                    sys.stdout.write(self._gen_str(sample))
-
-    def run_from_memory(self) -> None:
-        for sample in self.generate_sample(None)():
-            if sample is not None:
-                sys.stdout.write(self._gen_str(sample))
-
-    def _gen_str(self, line: Any) -> str:
-        if not isinstance(line, list | tuple):
-            raise ValueError(f"generate_sample: expected a list of (name, values), got {type(line).__name__}")
-        slots = [[len(values), *values] for _, values in line]
-        return " ".join(str(v) for slot in slots for v in slot) + "\n"
-
-
-class MultiSlotStringDataGenerator(MultiSlotDataGenerator):
-    """`MultiSlotDataGenerator` of strings, which are written as they are."""

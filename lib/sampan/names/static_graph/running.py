@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,8 +62,51 @@ class Executor:
                 _step(update, values)
         return values
 
+    def train_from_dataset(
+        self,
+        program: Program | None = None,
+        dataset: Any = None,
+        scope: Any = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Sequence[Any] | None = None,
+        fetch_info: Sequence[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
+        """Run the Program for each batch of an `InMemoryDataset` or `QueueDataset`.
+
+        fetch_list: printed every `print_period` batches, each after its text of `fetch_info` or its name.
+        The batches are run one after another, whatever `thread` is. RuntimeError without a dataset.
+        """
+        program = program or default_main_program()
+        if dataset is None:
+            raise RuntimeError("dataset is need and should be initialized")
+        wanted = list(_listed(fetch_list or []))
+        texts = fetch_info or [v if isinstance(v, str) else v.name for v in wanted]
+        if len(texts) != len(wanted):
+            raise InvalidArgument(f"fetch_info: expected {len(wanted)} texts, got {len(texts)}")
+        for number, feed in enumerate(dataset.feeds(program.specs), 1):
+            shown = wanted if number % print_period == 0 else []
+            values = self.run(program, feed, shown)
+            if shown:
+                told = map(_printed, texts, values)
+                print(f"time: [{time.strftime('%F %T')}], batch: [{number}], {', '.join(told)}", flush=True)
+
+    def infer_from_dataset(
+        self, program: Program | None = None, dataset: Any = None, *rest: Any, **settings: Any
+    ) -> None:
+        """`train_from_dataset` without updates, and as the Program evaluates."""
+        tested = (program or default_main_program()).clone(for_test=True)
+        self.train_from_dataset(tested, dataset, *rest, **settings)
+
     def close(self) -> None:
         """Nothing to do."""
+
+
+def _printed(text: str, value: np.ndarray) -> str:
+    """As PaddlePaddle's data sets print a fetched variable: how many values, and these."""
+    return f"{text}[{value.size}]:[{' '.join(f'{one:g}' for one in value.ravel().tolist())}]"
 
 
 def _listed(value: Any) -> Any:
