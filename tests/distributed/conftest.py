@@ -23,6 +23,10 @@ def workers():
     def started(count: int) -> Pool:
         if count not in pools:
             pools[count] = Pool(count)
+        codes = [process.exitcode for process in pools[count].processes]
+        if any(code is not None for code in codes):  # one test fails, and not all that follow
+            pools.pop(count).close()
+            pytest.fail(f"a process of the pool had ended before this test; exit codes {codes}")
         return pools[count]
 
     yield started
