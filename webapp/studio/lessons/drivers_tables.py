@@ -36,7 +36,9 @@ class Noted(InProcess):
         for call in calls:
             if not (isinstance(call, tuple) and len(call) == 3 and isinstance(call[2], tuple)):
                 english = f"a message is (shard, method, (arguments ...)), got {call!r:.80}"
-                raise TypeError(say((english, f"一条消息是（分片，方法，（参数……）），得到的是 {call!r:.80}")))
+                raise TypeError(
+                    say((english, f"一条消息是（分片，方法，（参数……）），得到的是 {call!r:.80}"))
+                )
             if not 0 <= call[0] < self.parts:
                 english = f"there are {self.parts} shards, numbered from 0; a message is for shard {call[0]}"
                 raise ValueError(
