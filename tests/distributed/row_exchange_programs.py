@@ -6,10 +6,12 @@ import numpy as np
 import torch
 import torch.distributed as c10d
 
+import sampan as paddle
+import sampan.distributed as dist
 from sampan.distributed import traffic
 from sampan.distributed.row_exchange import RowExchange
 from sampan.engine.tensor import Tensor
-from sampan.row_sparse import RowGradient, RowSparse
+from sampan.row_sparse import RowGradient, RowSparse, rows_of
 
 
 def batch(process, step, count, table, kind="zipf"):
@@ -93,3 +95,18 @@ def none_anywhere():
     table._grad = gradient_of(torch.tensor([c10d.get_rank()]), torch.ones(1, 4), 5)
     missing = RowExchange([table], None)([True])
     return missing, table._grad.parts[0][0].tolist()
+
+
+def beside_a_message():
+    """Rows of a table where a message of `isend` in the same group is on its way: (their ids, the message)."""
+    table = Tensor(torch.zeros(9, 4), stop_gradient=False)
+    table._grad = gradient_of(torch.tensor([dist.get_rank(), 5]), torch.ones(2, 4), 9)
+    exchange, message = RowExchange([table], None), paddle.arange(200) * dist.get_rank()
+    if dist.get_rank():
+        sent = dist.isend(message, 0)
+    exchange([False])
+    if dist.get_rank():
+        sent.wait()
+    else:
+        dist.recv(message, 1)
+    return sorted(rows_of(table._grad).parts[0][0].tolist()), message.tolist()

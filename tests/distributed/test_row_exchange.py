@@ -58,3 +58,7 @@ def test_what_rounding_lost_beside_a_dense_gradient_is_late(workers):
 
 def test_tables_without_a_gradient_are_left_alone(workers):
     assert workers(2)(programs.none_anywhere) == [([2], [0]), ([2], [1])]
+
+
+def test_a_message_that_nobody_has_received_is_not_taken_for_rows(workers):
+    assert workers(2)(programs.beside_a_message) == [([0, 1, 5], list(range(200)))] * 2

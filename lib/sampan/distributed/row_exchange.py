@@ -26,6 +26,7 @@ from ..kernels.device import arrays
 from ..row_sparse import Part, RowGradient, rows_of
 from . import traffic, waiting
 
+TAG = 1  # so that a message of `send` that nobody has received is not taken for rows
 DENSE, MISSING = -1, -2  # in place of a number of rows: all rows have a gradient; none was computed
 Rows = tuple[torch.Tensor, torch.Tensor]  # ids [n], rows [n, d]; no id repeats
 Column = tuple[torch.dtype, list[int], int]  # dtype, shape, and the byte where it begins
@@ -249,7 +250,7 @@ class RowExchange:
             total += sent[peer].nbytes
             for call, message in ((c10d.isend, sent[peer]), (c10d.irecv, received[peer])):
                 if message.numel():
-                    operations.append(c10d.P2POp(call, message, group=self.group, group_peer=peer))
+                    operations.append(c10d.P2POp(call, message, group=self.group, group_peer=peer, tag=TAG))
         traffic.count("rows", sent[self.rank].nbytes, total)
         for work in c10d.batch_isend_irecv(operations) if operations else ():
             with waiting.for_others("rows"):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -94,11 +95,10 @@ def waits_in_all_reduce(folder):
 
 @pytest.mark.servers
 def test_a_report_names_the_process_that_is_waited_for_and_the_line(workers, tmp_path):
-    pool = workers(2)
-    for pipe in pool.pipes:
-        pipe.send((waits_in_all_reduce, (str(tmp_path),)))
-    reports = until(lambda: (both := read(tmp_path)) and both[0].waits and both)
-    begins = [pipe.recv() for pipe in pool.pipes]
+    with ThreadPoolExecutor(1) as beside:
+        answers = beside.submit(workers(2), waits_in_all_reduce, str(tmp_path))
+        reports = until(lambda: (both := read(tmp_path)) and both[0].waits and both)
+        begins = answers.result()
     waits = reports[0].waits
     assert (waits.collective, waits.ranks, reports[1].waits) == ("all_reduce", (1,), None)
     assert waits.file == __file__
