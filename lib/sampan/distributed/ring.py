@@ -53,6 +53,9 @@ class Links:
         """
         return self._take(count, dtype)
 
+    def finish(self) -> None:
+        """Wait until the last message has left: gloo loses one whose memory is freed before."""
+
     def _put(self, values: torch.Tensor) -> None:
         raise NotImplementedError
 
@@ -113,10 +116,13 @@ class ProcessLinks(Links):
         self._wire, self._group = wire, members
         self._on_the_way: Any = None
 
-    def _put(self, values: torch.Tensor) -> None:
+    def finish(self) -> None:
         if self._on_the_way is not None:
             self._on_the_way.wait()
             self._on_the_way = None
+
+    def _put(self, values: torch.Tensor) -> None:
+        self.finish()
         if values.numel():
             self._on_the_way = self._wire.send(values, self.next, self._group, sync=False)
 
@@ -150,6 +156,7 @@ def all_reduce(values: torch.Tensor, links: Links, wire: torch.dtype | None = No
         links.send(chunks[(rank + 1 - step) % world].to(dtype))
         chunk = chunks[(rank - step) % world]
         chunk.copy_(links.receive(len(chunk), dtype))
+    links.finish()
 
 
 def all_gather(values: torch.Tensor, links: Links) -> list[torch.Tensor]:
@@ -158,6 +165,7 @@ def all_gather(values: torch.Tensor, links: Links) -> list[torch.Tensor]:
     for step in range(links.world - 1):
         links.send(found[(links.rank - step) % links.world])
         found[(links.rank - step - 1) % links.world] = links.receive(len(values), values.dtype)
+    links.finish()
     return [found[rank] for rank in range(links.world)]
 
 

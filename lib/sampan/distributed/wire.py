@@ -381,6 +381,8 @@ def send(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Ta
     """Send a buffer to member `peer` (its number in the group)."""
     call = enter("send", group, buffer, f"to rank {group.ranks[peer]}", compared=False)
     traffic.count("send", _size(buffer), _size(buffer))
+    if not buffer.numel():
+        return Task(call, [], None, sync)  # gloo gives one without a byte to whatever is received next
     sent = _bytes_of(buffer)
     try:
         work = c10d.isend(sent, group.ranks[peer], group.process_group)
@@ -393,6 +395,8 @@ def receive(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) ->
     """Receive a buffer of the same size from member `peer` (its number in the group)."""
     call = enter("recv", group, buffer, f"from rank {group.ranks[peer]}", compared=False)
     traffic.count("recv", _size(buffer), 0)
+    if not buffer.numel():
+        return Task(call, [], None, sync)
     used, finish = _receiver(buffer)
     try:
         work = c10d.irecv(used, group.ranks[peer], group.process_group)

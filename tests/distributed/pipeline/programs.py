@@ -24,11 +24,16 @@ from sampan.distributed.pipeline.mailbox import mailbox_of
 F = paddle.nn.functional
 
 
+_groups = []
+
+
 class Hcg:
-    """The groups of one pipeline of all processes."""
+    """The groups of one pipeline of all processes, of its own: what a step that failed has sent stays in it."""
 
     def get_pipe_parallel_group(self):
-        return dist.collective._get_default_group()
+        if not _groups:
+            _groups.append(dist.new_group())
+        return _groups[0]
 
     def copies(self):
         return Group(ranks=[dist.get_rank()])

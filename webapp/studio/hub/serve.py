@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pwd
+import random
 import secrets
 import shutil
 import socket
@@ -236,14 +238,10 @@ def _is_free(ip: str, port: int) -> bool:
 
 
 def _free_ports(count: int) -> list[int]:
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
+    """Below those that the system gives to connections: seconds pass until they are opened."""
+    ports = range(20_000, 32_000)
+    shuffled = random.sample(ports, len(ports))
+    return list(itertools.islice((port for port in shuffled if _is_free("127.0.0.1", port)), count))
 
 
 def _told(made: Settings) -> str:
