@@ -36,7 +36,7 @@ BROWSER_PACKAGES: dict[str, Callable[[], bool]] = {
 }
 # Processes for the steps whose tests compute: each test may use two threads.
 WORKERS = int(os.environ.get("SAMPAN_TEST_PROCESSES") or min(2, os.cpu_count() or 1))
-# And for those whose tests wait, for processes, servers and pages: with one more a core that one of them leaves idle is used.
+# And for those whose tests wait for pages: with one more a core that one of them leaves idle is used.
 WAITING = WORKERS + 1 if WORKERS > 1 else 1
 LONGEST = (
     "test_class.py",
@@ -123,7 +123,7 @@ def servers() -> Result:
     if shutil.which("npm") is not None:  # else the tests of a class skip by name
         subprocess.run([PY, "-m", "studio.hub.proxy"])
     chosen = "servers and not alone and not browser"
-    return pytest("servers", *beside(processes=WAITING), "-m", chosen, *marked("servers"))
+    return pytest("servers", *beside(), "-m", chosen, *marked("servers"))
 
 
 def alone() -> Result:
