@@ -84,4 +84,5 @@ def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
             answer = error
             answer.add_note(traceback.format_exc())
         sampan.set_default_dtype("float32")  # for the next test
+        sampan.utils.unique_name.switch()  # stages of a pipeline make other layers in each process
         pipe.send((call, answer))

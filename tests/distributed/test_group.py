@@ -39,7 +39,7 @@ def test_facts(workers):
         whole, everyone, last, rest = found
         assert whole == f"rank: {rank}, nranks: 2, id: 0, ranks: 0, 1; name: _default_pg"
         assert everyone == (rank, [0, 1], 2, everyone[3], True)
-        assert everyone[3].startswith("_default_pg1")
+        assert everyone[3].startswith("_default_pg")
         assert last == ((0, [1], True, 0, -1) if rank == 1 else (-1, [1], False, -1, -1))
         assert rest == ("GLOO", True, True)
         assert (refused, values, gone) == (rank == 0, [1, 1], None)
