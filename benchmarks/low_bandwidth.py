@@ -42,7 +42,7 @@ def network(paddle: Any, data: str) -> Any:
     return nn.Sequential(
         *layers, nn.Flatten(), nn.Linear(widths[-1] * side * side, 128 if side == 4 else 64), nn.ReLU(),
         nn.Linear(128 if side == 4 else 64, 10),
-    )  # fmt: skip
+    )  # fmt: skip  # one row of fields to a line
 
 
 def pictures(data: str, count: int) -> list[np.ndarray]:
@@ -131,7 +131,7 @@ def train(data: str, method: str, seeds: list[int], epochs: int, count: int) -> 
         found = {
             "accuracy": float((np.concatenate(guesses) == test_y).mean()), "loss": float(np.mean(losses[-per_epoch:])),
             "wire": wire, "seconds": time.time() - began, "parameters": sum(p.size for p in model.parameters()),
-        }  # fmt: skip
+        }  # fmt: skip  # one row of fields to a line
         if rank == 0:
             FOLDER.mkdir(parents=True, exist_ok=True)
             path(data, method, seed, epochs, count).write_text(json.dumps(found))

@@ -26,7 +26,7 @@ from ..kernels.device import arrays
 from ..row_sparse import Part, RowGradient, rows_of
 from . import traffic, waiting
 
-TAG = 1  # so that a message of `send` that nobody has received is not taken for rows
+TAG = 1  # other than that of `send`: a pending message of that kind must not match a receive of rows
 DENSE, MISSING = -1, -2  # in place of a number of rows: all rows have a gradient; none was computed
 Rows = tuple[torch.Tensor, torch.Tensor]  # ids [n], rows [n, d]; no id repeats
 Column = tuple[torch.dtype, list[int], int]  # dtype, shape, and the byte where it begins
@@ -145,7 +145,7 @@ class RowExchange:
         return heard, received
 
     def _as_sent(self, table: Tensor, places: Sequence[int], mine: list[list[int]], message: Any) -> None:
-        """Let a table's gradient be what a message says, which nobody uses: the rest is late all the same."""
+        """Let a table's gradient be its rows as rounded for the message; `lost` has what rounding took away."""
         at = [self.tables[place] is table for place in places].index(True)
         tables = [self.tables[place] for place in places]
         ids, rows = self._views(tables, _totals(mine, places), message)[2 * at : 2 * at + 2]

@@ -138,11 +138,11 @@ def test_what_a_job_writes_is_read_as_numbers_and_texts_or_not_at_all(home: Path
     worker = {
         "rank": 0, "state": "running", "pid": 1, "step": 3, "loss": None, "rate": None, "curve": [[1, 2]],
         "step_bytes": {"all_reduce": 5}, "total_bytes": {}, "waits": None,
-    }  # fmt: skip
+    }  # fmt: skip  # one row of fields to a line
     told: dict[str, Any] = {
         "workers": [worker], "curve": [], "restarts": [], "count": 1, "time": 5,
         "events": [{"time": 1, "what": "kill", "rank": 0, "more": "<b>"}],
-    }  # fmt: skip
+    }  # fmt: skip  # one row of fields to a line
 
     def read(**changed: Any) -> dict[str, Any]:
         (folder / "fleet" / "state.json").write_text(json.dumps(told | changed))

@@ -165,7 +165,7 @@ def _worker(told: dict[str, Any]) -> dict[str, Any]:
             "collective": str(waits["collective"]), "place": str(waits["place"]), "code": str(waits["code"]),
             "since": float(waits["since"]), "ranks": [int(rank) for rank in waits["ranks"]],
         },
-    }  # fmt: skip
+    }  # fmt: skip  # one row of fields to a line
 
 
 def _event(told: dict[str, Any]) -> dict[str, Any]:

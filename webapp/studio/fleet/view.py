@@ -81,7 +81,7 @@ def seen(folder: Path, count: int, program: str) -> dict[str, Any]:
             waits = {
                 "collective": one.waits.collective.removeprefix("DataParallel's "), "place": place, "since": one.waits.since,
                 "ranks": list(one.waits.ranks), "code": _line(one.waits.file, one.waits.line, program),
-            }  # fmt: skip
+            }  # fmt: skip  # one row of fields to a line
         # Its last step is newer than its report, which is written a few times a second.
         own = records[one.rank][records[one.rank]["started"] == one.started]
         step, loss = (int(own["step"][-1]), float(own["loss"][-1])) if own.size else (one.step, one.loss)
@@ -93,7 +93,7 @@ def seen(folder: Path, count: int, program: str) -> dict[str, Any]:
                 "total_bytes": {name: counts[2] for name, counts in one.total_bytes.items() if counts[2]},
                 "curve": curve([records[one.rank]], SMALL),
             }
-        )  # fmt: skip
+        )  # fmt: skip  # one row of fields to a line
     return {"workers": workers, "curve": curve(records), "restarts": goes_on, "events": events(folder)}
 
 

@@ -120,7 +120,7 @@ class Reporter:
             self.rank, self.world, os.getpid(), self.started, state, int(record["step"][0]),
             float(record["loss"][0]), time.time(), sum(one.calls for one in totals.values()),
             self._step_bytes, dict(totals), throttle.rate(), self._waits(),
-        )  # fmt: skip
+        )  # fmt: skip  # one row of fields to a line
         _replace(self.folder / f"report-{self.rank}.json", json.dumps(asdict(report)))
 
     def _waits(self) -> Wait | None:

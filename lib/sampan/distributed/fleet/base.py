@@ -133,13 +133,13 @@ class UtilBase:
     def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
         """The inputs of all processes, by rank."""
         each = [input]
-        if _connected():
+        if is_initialized():
             all_gather_object(each := [], input)
         return each
 
     def barrier(self, comm_world: str = "worker") -> None:
         """Wait for all processes."""
-        if _connected():
+        if is_initialized():
             collective.barrier()
 
     def get_file_shard(self, files: list[str]) -> list[str]:
@@ -155,10 +155,6 @@ class UtilBase:
         """Print in one process."""
         if rank_id == get_rank():
             print(message)
-
-
-def _connected() -> bool:
-    return is_initialized() and get_world_size() > 1
 
 
 class Fleet:

@@ -193,7 +193,7 @@ class InMemoryDataset(DatasetBase):
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
         """Shuffle the samples of all connected processes, which all must call it. Each then has an equal
         part."""
-        if not _connected():
+        if not is_initialized():
             return self.local_shuffle()
         parts: list[Any] = _everyones((np.random.randint(2**31), self._kept))
         every = [sample for _, kept in parts for sample in kept]
@@ -216,7 +216,7 @@ class InMemoryDataset(DatasetBase):
 
     def get_memory_data_size(self, fleet: Any = None) -> int:
         """How many samples are in memory; those of all connected processes where `fleet` is given."""
-        if fleet is None or not _connected():
+        if fleet is None or not is_initialized():
             return len(self._kept)
         return sum(_everyones(len(self._kept)))
 
@@ -236,12 +236,8 @@ class InMemoryDataset(DatasetBase):
 
 
 def _everyones(value: Any) -> list[Any]:
-    """The values of all processes. What is exchanged is no part of the Program that is being built."""
+    """The values of all processes, by rank. The exchange is not recorded in the Program being built."""
     found: list[Any] = []
     with torch._C.DisableTorchFunction():
         all_gather_object(found, value)
     return found
-
-
-def _connected() -> bool:
-    return is_initialized() and get_world_size() > 1

@@ -296,7 +296,7 @@ class HybridCommunicateGroup:
         return self._groups["sharding"].ranks[0]
 
     def get_moe_sharding_parallel_world_size(self) -> int:
-        """0: there is no sharding of experts."""
+        """0: experts cannot be sharded."""
         return 0
 
     def copies(self) -> Group:

@@ -191,11 +191,11 @@ def figure(counts: list[int], lines: list[list[float]], least: int, lang: str) -
             "name": t("fleet.planner.least", lang), "line": {"color": "var(--sp-bad)", "width": 1.5, "dash": "dash"},
             "hoverinfo": "name+x",
         }
-    )  # fmt: skip
+    )  # fmt: skip  # one row of fields to a line
     layout = {
         "height": 360, "hovermode": "closest", "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "xaxis": {"type": "log", "title": {"text": t("fleet.planner.x", lang)}, "dtick": 1, "automargin": True},
         "yaxis": {"title": {"text": t("fleet.planner.y", lang)}, "range": [0, 1.05 * highest], "automargin": True},
         "legend": {"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0},
-    }  # fmt: skip
+    }  # fmt: skip  # one row of fields to a line
     return json.dumps({"data": data, "layout": layout})
