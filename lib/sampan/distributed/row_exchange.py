@@ -145,7 +145,7 @@ class RowExchange:
         return heard, received
 
     def _as_sent(self, table: Tensor, places: Sequence[int], mine: list[list[int]], message: Any) -> None:
-        """Let a table's gradient be its rows as rounded for the message; `lost` has what rounding took away."""
+        """Let a table's gradient be its rows as rounded for the message; the rest is in `lost`."""
         at = [self.tables[place] is table for place in places].index(True)
         tables = [self.tables[place] for place in places]
         ids, rows = self._views(tables, _totals(mine, places), message)[2 * at : 2 * at + 2]
