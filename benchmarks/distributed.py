@@ -32,7 +32,9 @@ def work(rank: int, world: int, address: str, device: str, name: str, given: lis
     os.environ.setdefault("GLOO_SOCKET_IFNAME", device)
     import torch
 
-    torch.set_num_threads(1)
+    from sampan.transport.threads import use_threads
+
+    use_threads(1)
     host, port = address.split(":")
     store = torch.distributed.TCPStore(host, int(port), world, rank == 0)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=world)

@@ -21,15 +21,15 @@ CASES = ((1, "1F1B", 2), (1, "1F1B", 4), (1, "1F1B", 8), (1, "F-then-B", 4), (2,
 
 def steps(width: int, rounds: int, picture: str) -> list[tuple[Any, ...]]:
     """In each of two processes: the measured shares of every case, whose rounds take turns."""
-    import torch
 
     import sampan as paddle
     import sampan.distributed as dist
     from sampan import nn
     from sampan.distributed import fleet
     from sampan.distributed.pipeline import PipelineLayer, PipelineParallel
+    from sampan.transport.threads import use_threads
 
-    torch.set_num_threads(1)
+    use_threads(1)
     dist.init_parallel_env()
     fleet.init(
         is_collective=True,

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 
+import numba
 import psutil
 import pytest
+import torch
 
 import sampan as paddle
 import sampan.distributed as dist
@@ -32,6 +34,18 @@ def test_two_processes():
         assert total == [30, 30]
         assert (own, count, backend) == (str(rank), "2", "gloo")
         assert (len(endpoints), endpoints[rank]) == (2, endpoint)
+
+
+def threads():
+    return torch.get_num_threads(), numba.get_num_threads()
+
+
+def test_processes_share_the_cores(monkeypatch):
+    """Twice as many threads as cores wait for one another: a step with a table took 1.8 times as long."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    share = max(1, len(os.sched_getaffinity(0)) // 2)
+    context = dist.spawn(threads, nprocs=2, backend="gloo")
+    assert [queue.get() for queue in context.return_queues] == [(share, share)] * 2
 
 
 def fails_on_one():

@@ -17,6 +17,7 @@ import torch.distributed as c10d
 
 from ..engine.errors import InvalidArgument
 from .group import Group, groups, new_id
+from .spawn import share_cores
 
 __all__ = [
     "ParallelEnv",
@@ -150,6 +151,7 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
             "Either not all of them were started, or another program uses that port"
         ) from error
     state["initialized"] = True
+    share_cores(int(_first_set("1", "LOCAL_WORLD_SIZE", "PADDLE_LOCAL_SIZE")))
     # io.DistributedBatchSampler reads torchrun's variables, also where only Paddle's are set.
     os.environ.update(RANK=str(env.rank), WORLD_SIZE=str(env.world_size))
     return groups[0]

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..engine.errors import InvalidArgument
+from ..transport.threads import use_threads
 
 __all__ = ["spawn"]
 
@@ -113,7 +114,18 @@ def _work(
     for name in [one for one in os.environ if one.startswith(_OF_THE_LAUNCHER)]:
         del os.environ[name]  # where the program itself was launched, these describe other processes
     os.environ.update(environments[rank])
+    share_cores(len(environments))
     queues[rank].put(func(*args))
+
+
+def share_cores(processes: int) -> None:
+    """Compute with this process's share of the machine's cores, unless OMP_NUM_THREADS says otherwise: more
+    threads than cores wait for one another."""
+    count = torch.get_num_threads()
+    if "OMP_NUM_THREADS" not in os.environ:
+        count = min(count, max(1, len(os.sched_getaffinity(0)) // processes))
+        os.environ["OMP_NUM_THREADS"] = str(count)  # for the processes that this one starts
+    use_threads(count)
 
 
 def end_with_parent(parent: int) -> None:

@@ -16,6 +16,7 @@ import numba
 from . import messages
 from .calls import Call, Make, ShardError, answered
 from .lines import AskedLines, Line, Lines
+from .threads import use_threads
 
 MOST_FAILED = 3
 GUARD = 'see its traceback; a script that starts processes does so below `if __name__ == "__main__":`'
@@ -28,7 +29,7 @@ def serve(connection: Connection, preload: str, threads: int) -> None:
         if preload:
             importlib.import_module(preload)
         (make, numbers, openings), _ = messages.read(connection)
-        numba.set_num_threads(min(threads, numba.get_num_threads()))
+        use_threads(threads)
         shards = {number: make() for number in numbers}
         failed = [answer for answer in answered(shards, openings) if answer[0]]
         while True:

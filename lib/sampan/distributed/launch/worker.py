@@ -13,7 +13,7 @@ import traceback
 from typing import Any
 
 from ..agreement import CommunicationError
-from ..spawn import end_with_parent
+from ..spawn import end_with_parent, share_cores
 
 # The launcher tells of the process that it finds failed first: not of one that only lost the others.
 NOTICED_S = 0.5
@@ -39,7 +39,7 @@ def begin(log: str, parent: int) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # not as in the launcher
         signal.signal(number, signal.SIG_DFL)
     log_to(log)
-    _limit_threads()
+    share_cores(int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def program(script: str, arguments: list[str]) -> None:
@@ -107,18 +107,6 @@ def for_paddle(variables: Any, devices: list[str]) -> None:
     }
     if devices:
         variables["FLAGS_selected_gpus"] = devices[int(local) % len(devices)]
-
-
-def _limit_threads() -> None:
-    """Each process computes with its share of the machine's cores, if the environment does not say."""
-    import numba
-    import torch
-
-    if "OMP_NUM_THREADS" not in os.environ:
-        share = max(1, len(os.sched_getaffinity(0)) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-        os.environ["OMP_NUM_THREADS"] = str(share)  # for the processes that this one starts
-        torch.set_num_threads(share)
-        numba.set_num_threads(min(share, numba.get_num_threads()))
 
 
 def main() -> None:

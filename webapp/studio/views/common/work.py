@@ -162,9 +162,9 @@ def one_core_less() -> int:
     """Sets the number of compute threads: one core is left for the browser and the server, which would disturb the
     times."""
     import numba
-    import torch
+
+    from sampan.transport.threads import use_threads
 
     threads = min(max(1, len(os.sched_getaffinity(0)) - 1), numba.get_num_threads())
-    torch.set_num_threads(threads)
-    numba.set_num_threads(threads)
+    use_threads(threads)
     return threads
