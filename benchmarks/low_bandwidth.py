@@ -29,7 +29,15 @@ SETTINGS: dict[str, dict[str, float]] = {
     "mnist": {"rate": 0.03, "decay": 1e-4},
     "cifar10": {"rate": 0.02, "decay": 5e-4},
 }
-METHODS = ("dense", "bfloat16", "LocalSGD 8", "DiLoCo 8", "DGC 99.9 %", "PowerSGD 2")
+METHODS = (
+    "dense",
+    "bfloat16",
+    "LocalSGD 8",
+    "LocalSGD 8 after warm-up",
+    "DiLoCo 8",
+    "DGC 99.9 %",
+    "PowerSGD 2",
+)
 
 
 def network(paddle: Any, data: str) -> Any:
@@ -75,7 +83,8 @@ def prepared(
     else:
         optimizer = paddle.optimizer.Momentum(schedule, 0.9, parameters=trained, weight_decay=decay)
     if method.startswith("LocalSGD"):
-        return model, compression.LocalSGD(optimizer, k_steps=8), schedule
+        begin = WARM_UP_EPOCHS * per_epoch if method.endswith("warm-up") else 1
+        return model, compression.LocalSGD(optimizer, k_steps=8, begin_step=begin), schedule
     if method.startswith("DiLoCo"):
         return model, compression.DiLoCo(optimizer, k_steps=8, outer_rate=0.7, momentum=0.5), schedule
     parallel = paddle.DataParallel(model, last_comm_buffer_size=25)  # one message: the network is small
