@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from torch.distributed import rpc
 
 import sampan as paddle
 from sampan import nn
-from sampan.distributed.parameter_server import Client, Service, Shard, TableSettings, start_shards
+from sampan.distributed.parameter_server import Service, Shard, start_shards
 from sampan.distributed.server_roles import Roles
 from sampan.distributed.utils import find_free_ports
 from sampan.models.recommender_ranking import auc
@@ -177,31 +176,7 @@ def _behind_rpc() -> Home:
     return Home(transport, lambda: [process.pid or 0], end)
 
 
-# --- kills ---
-
-
-def killed(kind: str, folder: Path, count: int) -> tuple[list[float], str]:
-    """Seconds from SIGKILL of a shard to the next answered pull; whether all rows are exact afterwards: sums
-    of whole numbers."""
-    ids, times, expected = np.arange(10_000), [], 0.0
-    rows = np.ones((len(ids), 16), np.float32)
-    with kept(kind, 2, str(folder)) as home:
-        client = Client(home.transport, timeout=300.0)
-        client.table("t", TableSettings(16, initializer=("constant", 0.0)))
-        client.pull("t", ids)
-        for number in range(count):
-            for _ in range(3):
-                client.push({"t": (ids, rows, 1.0)})
-                expected -= 1
-            victim = home.pids()[number % 2]
-            os.kill(victim, signal.SIGKILL)  # the last push is on its way
-            began = time.monotonic()
-            found = client.pull("t", ids)
-            times.append(time.monotonic() - began)
-            if not (found == expected).all():
-                return times, f"no: {np.unique(found)} in place of {expected}"
-            client.settle()
-    return times, "yes"
+# --- a click model ---
 
 
 def clicks() -> tuple[np.ndarray, np.ndarray]:

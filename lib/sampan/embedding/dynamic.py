@@ -18,6 +18,7 @@ from .arguments import drawing, numbers, size, whole
 from .growing import GrowingLayer, GrowingParameter, GrowingTensor, Growth
 from .ids import IdTable
 from .operators import integers, rows_looked_up
+from .room import default_capacity
 
 EVICTIONS = ("lru", "lfu")
 EVICTED_SHARE = 0.1  # of the capacity at once, so that the search for the least used rows is seldom
@@ -28,16 +29,17 @@ _DTYPES = {"float32": np.float32, "float64": np.float64}
 class DynamicEmbedding(GrowingLayer):
     """Rows [embedding_dim] for any int64 ids; memory is taken for the ids that were seen, and for no others.
 
-    num_embeddings: ids go from 0 to below it; None: any int64. capacity: rows at most. Lengths may be whole
-    floats, as 1e8. admission: an id gets its row when it is seen for the admission-th time in training
-    (counted by a sketch of 8 MB, so now and then a little early, and saved with the rows); before that, and
-    in `eval`, an id without a row reads as zeros and gets no gradient. eviction: "lru" (longest unseen go
-    first) or "lfu" (least often seen) makes room when the capacity is reached; None: MemoryError. Rows whose
-    gradient is still to come, or has not been stepped and cleared, stay. initializer: ("normal", std),
-    ("uniform", bound) or ("constant", value); the values of a row depend on its id and `seed` alone, not on
-    the order of arrival. padding_idx: this id never has a row; a negative one counts from num_embeddings,
-    where there is one. sparse: as nn.Embedding has it; the gradient is a RowSparse in any case, since the
-    table may grow before the next one is added to it.
+    num_embeddings: ids go from 0 to below it; None: any int64. capacity: rows at most, for which room is
+    reserved and memory taken row by row; None: 100,000,000, or fewer where the process has a limit
+    (`room.default_capacity`). Lengths may be whole floats, as 1e8. admission: an id gets its row when it is
+    seen for the admission-th time in training (counted by a sketch of 8 MB, so now and then a little early,
+    and saved with the rows); before that, and in `eval`, an id without a row reads as zeros and gets no
+    gradient. eviction: "lru" (longest unseen go first) or "lfu" (least often seen) makes room when the
+    capacity is reached; None: MemoryError. Rows whose gradient is still to come, or has not been stepped and
+    cleared, stay. initializer: ("normal", std), ("uniform", bound) or ("constant", value); the values of a
+    row depend on its id and `seed` alone, not on the order of arrival. padding_idx: this id never has a row;
+    a negative one counts from num_embeddings, where there is one. sparse: as nn.Embedding has it; the
+    gradient is a RowSparse in any case, since the table may grow before the next one is added to it.
 
     Every optimizer with one state a weight works; `Adam(lazy_mode=True)`, SGD, Adagrad and Ftrl touch the
     rows of the batch alone. The table stays in this machine's memory and in its dtype whatever the network is
@@ -100,7 +102,8 @@ class DynamicEmbedding(GrowingLayer):
             "dtype": dtype,
         }
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        self.capacity = capacity or min(num_embeddings or 100_000_000, 100_000_000)
+        item = np.dtype(_DTYPES[dtype]).itemsize
+        self.capacity = capacity or default_capacity(embedding_dim, item, num_embeddings)
         self.admission, self.eviction, self.seed = admission, eviction, seed
         self._kind, self._scale = initializer
         self.growth, self._table = Growth(self.capacity), IdTable(self.capacity)

@@ -20,6 +20,7 @@ def reserved(shape: Sequence[int], dtype: Any, dense: bool = False) -> np.ndarra
 
     Only address space is taken now. Where Linux is not, the memory is taken at once. dense: it fills up from
     its beginning, so it may be taken in pages of 2 MB, which are found quicker where the machine has them.
+    Raises MemoryError where the process may not have as much.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < 1 << 20 or not hasattr(mmap, "MAP_ANONYMOUS"):
@@ -30,7 +31,10 @@ def reserved(shape: Sequence[int], dtype: Any, dense: bool = False) -> np.ndarra
 def _pages(size: int, flags: int, large: bool) -> mmap.mmap:
     """Zeros that begin where a page does: a row of 64 floats lies in four lines of the caches, and not in
     five."""
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
+    except OSError as error:
+        raise MemoryError(f"{size:,} bytes could not be had: {error.strerror}") from error
     if large and hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a machine that has none
             memory.madvise(mmap.MADV_HUGEPAGE)
@@ -42,10 +46,7 @@ def _block(size: int) -> np.ndarray:
     many."""
     if not hasattr(mmap, "MAP_ANONYMOUS"):
         return np.zeros(size, np.uint8)
-    try:
-        return np.frombuffer(_pages(size, 0, True), np.uint8)
-    except OSError as error:
-        raise MemoryError(f"{size:,} bytes could not be had: {error.strerror}") from error
+    return np.frombuffer(_pages(size, 0, True), np.uint8)
 
 
 LENT_FROM, MOST_KEPT = 1 << 22, 1 << 27  # bytes: of a result that is lent; of blocks that wait for the next

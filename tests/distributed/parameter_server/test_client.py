@@ -147,12 +147,14 @@ def test_a_killed_shard_answers_within_five_seconds(started: Any) -> None:
     ids, rows = np.arange(10_000), np.ones((10_000, DIM), np.float32)
     client.pull("t", ids)
     for _ in range(3):
+        spare = home.spare() if started.kind == "actors" else None
         client.push({"t": (ids, rows, 1.0)})
         (number,) = pids(home)
         os.kill(number, signal.SIGKILL)  # the push is on its way
         began = time.monotonic()
         client.settle()
         assert time.monotonic() - began < 15  # 5 s on a machine that is not busy: benchmarks measure it
+        assert spare in (None, *pids(home))
     assert (client.pull("t", ids) == -3).all()
 
 

@@ -40,4 +40,4 @@ def start_shards(
         return InProcess(Shard, shards, openings)
     if kind == "processes":
         return Workers(Shard, shards, shards, timeout, openings, patience, f"{__package__}.warm")
-    return Actors(Shard, shards, openings, name, timeout)
+    return Actors(Shard, shards, openings, name, timeout, f"{__package__}.warm")
