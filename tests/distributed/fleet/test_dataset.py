@@ -125,6 +125,30 @@ def test_shuffles_keep_the_samples(files):
     assert data.get_memory_data_size() == 0 and list(data.feeds(specs)) == []
 
 
+def test_samples_that_are_filled_up_give_the_sums_of_ragged_ones(tmp_path):
+    ragged = [[3, 4], [5, 6, 7], [19]]  # PaddlePaddle's sequence_pool(rows, "sum") adds up each of these
+    (tmp_path / "a").write_text("".join(f"{len(one)} {' '.join(map(str, one))}\n" for one in ragged))
+    main = static.Program()
+    with static.program_guard(main):
+        ids = static.data("ids", [None, 3], "int64", lod_level=1)
+        table = paddle.nn.Embedding(20, 2, padding_idx=0)
+        bag = table(ids).sum(1)
+    data = dist.InMemoryDataset()
+    data.init(batch_size=3, use_var=[ids])
+    data.set_filelist([str(tmp_path / "a")])
+    data.load_into_memory()
+    with pytest.raises(
+        ValueError, match="'ids': its samples have 1, 2, 3 values.*let pipe_command fill samples"
+    ):
+        static.Executor().train_from_dataset(main, data)
+    data.update_settings(pipe_command="awk '{ while (NF < 4) $0 = $0 \" 0\"; $1 = 3; print }'")
+    data.load_into_memory()
+    (feed,) = data.feeds([static.InputSpec([-1, 3], "int64", "ids")])
+    (found,) = static.Executor().run(main, feed, [bag])
+    rows = table.weight.numpy()
+    np.testing.assert_allclose(found, [rows[one].sum(0) for one in ragged], rtol=1e-6)
+
+
 @pytest.mark.servers
 def test_processes_shuffle_together(workers, files):
     sizes, ids = zip(*workers(2)(programs.shuffled, files), strict=True)

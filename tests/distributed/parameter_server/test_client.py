@@ -105,6 +105,21 @@ def test_a_worker_that_waits_names_the_one_that_it_waits_for() -> None:
     assert (clients[0].pull("t", ids) == -1).all()
 
 
+def test_of_several_workers_the_slowest_on_any_shard_is_named() -> None:
+    home: Any = start_shards(2)
+    clients = [Client(home, worker, timeout=0.05) for worker in (0, 1, 2)]
+    for client in clients:
+        client.table("t", zeros(workers=3, staleness=1))
+    for number, steps in ((0, 4), (1, 2)):  # on both shards, before any waits
+        for step in range(1, steps + 1):
+            for shard in home.shards:
+                shard.push("t", np.empty(0, np.int64), np.empty((0, DIM), np.float32), 1.0, number, step)
+    home.shards[1].push("t", np.empty(0, np.int64), np.empty((0, DIM), np.float32), 1.0, 2, 1)
+    clients[0].step = 5
+    with pytest.raises(TimeoutError, match=r"worker 2 has not pushed step 3 for 0.05 s; worker 0 waits"):
+        clients[0].pull("t", np.arange(4))
+
+
 def test_a_worker_that_was_started_again_goes_on_numbering() -> None:
     home = start_shards(2)
     for _ in range(3):

@@ -36,6 +36,19 @@ def test_a_worker_is_at_most_the_bound_ahead(bound: int) -> None:
     assert turns.awaited(bound + 2) is None
 
 
+@pytest.mark.parametrize("staleness", [0, 2])
+def test_of_several_that_are_behind_the_slowest_is_named(staleness: int) -> None:
+    turns = Turns(4, staleness)
+    last = {0: 5, 1: 3, 2: 2, 3: 2}
+    turns.restore({"applied": list(last.items())})
+    assert turns.awaited(6) == 2
+    turns.take(push(0, 6))  # with staleness 0 it waits for the others
+    assert turns.awaited(7) == 2
+    turns.leave(2)
+    turns.leave(3)
+    assert turns.awaited(7) == 1
+
+
 def test_without_a_bound_nobody_waits_and_notes_come_back() -> None:
     turns = Turns(2, None)
     for step in range(1, 50):

@@ -161,13 +161,13 @@ class Rows:
                     rows[self._places[shard]] = found if found.dtype == rows.dtype else wide(found)
                     self.known[self._places[shard]] = answer.get("known", True)
                 else:
-                    late[shard] = answer["waits_for"]
+                    late[shard] = answer["pushed"], answer["waits_for"]
             if not late:
                 return rows
             if time.monotonic() > until:
                 step = self.step - 1 - (self._client.tables[self._name].staleness or 0)
                 raise TimeoutError(
-                    f"pull: {self._name!r}: worker {next(iter(late.values()))} has not pushed step "
+                    f"pull: {self._name!r}: worker {min(late.values())[1]} has not pushed step "
                     f"{step} for {self._client.timeout:g} s; worker {self._client.worker} waits"
                 )
             time.sleep(pause)

@@ -67,7 +67,8 @@ class Shard:
     def pull(
         self, name: str, ids: np.ndarray, step: int, train: bool = True, half: bool = False
     ) -> dict[str, Any]:
-        """The rows of ids, each once, before a worker's step: {"rows": [n, dim]}, or {"waits_for": a worker}.
+        """The rows of ids, each once, before a worker's step: {"rows": [n, dim]}, or {"waits_for": a worker,
+        "pushed": its last step}.
 
         train: ids without a row may get one; otherwise they read as zeros. half: rows as bfloat16.
         """

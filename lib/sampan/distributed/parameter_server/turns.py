@@ -37,17 +37,20 @@ class Turns:
         return self._completed()
 
     def awaited(self, step: int) -> int | None:
-        """The worker whose push must come before one may pull for `step`; None: now.
+        """The worker whose push must come before one may pull for `step`, of several the slowest; None: now.
 
-        A step is numbered as its push will be: 1 is the first.
+        A step is numbered as its push will be: 1 is the first. Of workers with the same last step it is the
+        first.
         """
         if self.staleness is None or self.workers == 1:
             return None
         if self.staleness == 0 and self.waiting:
             behind = [w for w in self._active() if w not in self.waiting]
-            return behind[0] if behind and step > min(push.step for push in self.waiting.values()) else None
-        behind = [w for w in self._active() if self.applied[w] < step - 1 - self.staleness]
-        return behind[0] if behind else None
+            if step <= min(push.step for push in self.waiting.values()):
+                return None
+        else:
+            behind = [w for w in self._active() if self.applied[w] < step - 1 - self.staleness]
+        return min(behind, key=self.applied.__getitem__, default=None)
 
     def notes(self) -> dict[str, Any]:
         """For a snapshot, which has all pushes but the waiting ones."""

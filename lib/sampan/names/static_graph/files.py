@@ -14,13 +14,14 @@ from ...jit.code import read_by
 from ...jit.program import Call, Ref, mapped, refs
 from ...jit.program import Program as Calls
 from ...jit.record import Outside
+from ...jit.spec import InputSpec
 from ...jit.symbolic import Axis, Length
 from ...jit.whole import Whole
 from ...serialization import load as load_state
 from ...serialization import save as save_state
 from .building import Program, default_main_program, paused
 from .running import _listed
-from .steps import evaluated, needed
+from .steps import LookUp, evaluated, needed
 
 
 def save_inference_model(
@@ -28,8 +29,9 @@ def save_inference_model(
 ) -> None:
     """Save what leads from `feed_vars` to `fetch_vars`, as it evaluates, in files that `jit.load` reads too.
 
-    program: the Program, the main one where it is not given. Raises InvalidArgument where an input is needed
-    that `feed_vars` lacks, or the Program has gradients.
+    program: the Program, the main one where it is not given. feed_vars: inputs; also rows of
+    `static.nn.sparse_embedding`, whose table no file of a Program has (`fleet.save_persistables` writes it).
+    Raises InvalidArgument where an input is needed that `feed_vars` lacks, or the Program has gradients.
     """
     program = kwargs.get("program") or default_main_program()
     with paused():
@@ -42,21 +44,39 @@ def save_inference_model(
 def whole_of(program: Program, feeds: list[Tensor], fetches: list[Tensor]) -> tuple[Whole, Outside]:
     """The calls between variables, with inputs in the order of `feeds`, and what they read from outside."""
     results = [program.ref(variable) for variable in fetches]
-    steps = evaluated(needed(program.steps, results))
-    steps = needed(steps, results)
-    if any(not isinstance(step, Call) for step in steps):
-        raise InvalidArgument("save_inference_model: a Program with gradients cannot be saved")
     places = {program.ref(variable): Ref("x", i) for i, variable in enumerate(feeds)}
-    axes = {old.index: new.index for old, new in places.items()}
+    tables = {step.result: step for step in program.steps if isinstance(step, LookUp)}
+    for variable in feeds:
+        if program.ref(variable).kind != "x" and program.ref(variable) not in tables:
+            raise InvalidArgument(
+                "save_inference_model: feed_vars: expected inputs, or rows of sparse_embedding, got "
+                f"{variable.name!r}"
+            )
+    steps = [step for step in program.steps if not (isinstance(step, LookUp) and step.result in places)]
+    steps = needed(evaluated(needed(steps, results)), results)
+    for step in steps:
+        if isinstance(step, LookUp):
+            raise InvalidArgument(
+                "save_inference_model: feed_vars: expected the rows that sparse_embedding gives, as their "
+                "table is in no file of a Program; fleet.save_persistables writes it"
+            )
+        if not isinstance(step, Call):
+            raise InvalidArgument("save_inference_model: a Program with gradients cannot be saved")
     missing = {ref for step in steps for ref in read_by(step) if ref.kind == "x" and ref not in places}
     if missing:
-        names = sorted(str(program.specs[ref.index].name) for ref in missing)
-        raise InvalidArgument(f"save_inference_model: feed_vars: {names[0]!r} is needed too")
+        raise _needed_too(program, next(iter(missing)))
     outside, held = Outside(), program.recorder.outside
+
+    def moved(axis: Axis) -> Axis:
+        given = Ref("x", axis.input)
+        for old, new in places.items():
+            if old == given or (old in tables and tables[old].ids == given):  # rows are as many as ids
+                return Axis(new.index, axis.axis)
+        raise _needed_too(program, given)
 
     def changed(leaf: Any) -> Any:
         if isinstance(leaf, Length):
-            own = tuple(Axis(axes[a.input], a.axis) for a in leaf.axes)
+            own = tuple(map(moved, leaf.axes))
             return Length(leaf.numerator, leaf.denominator, own, leaf.plus)
         if not isinstance(leaf, Ref):
             return leaf
@@ -75,10 +95,27 @@ def whole_of(program: Program, feeds: list[Tensor], fetches: list[Tensor]) -> tu
         )
         for step in steps
     ]
-    specs = [program.specs[old.index] for old in places]
+    specs = [
+        program.specs[old.index] if old.kind == "x" else _spec_of(program, variable)
+        for old, variable in zip(places, feeds, strict=True)
+    ]
     takes = {str(spec.name): Ref("x", i) for i, spec in enumerate(specs)}
     whole = Whole(Calls(calls, [mapped(ref, changed) for ref in results]), takes, specs, [])
     return whole, outside
+
+
+def _spec_of(program: Program, rows: Tensor) -> InputSpec:
+    """Rows as an input: axes in which the samples of a Program differ may have any length."""
+    shape = rows.data.shape
+    twin = program.recorder.twins.get(id(rows.data), rows.data)
+    found = [n if n == m else -1 for n, m in zip(shape, twin.shape, strict=True)]
+    return InputSpec(found, "float32", rows.name)
+
+
+def _needed_too(program: Program, given: Ref) -> InvalidArgument:
+    return InvalidArgument(
+        f"save_inference_model: feed_vars: {str(program.specs[given.index].name)!r} is needed too"
+    )
 
 
 def load_inference_model(path_prefix: str | None, executor: Any = None, **kwargs: Any) -> list[Any]:
