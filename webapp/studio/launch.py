@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import secrets
-import socket
 import sys
 import webbrowser
 from collections.abc import Callable
@@ -17,6 +15,7 @@ from traitlets.config import Config
 
 from . import runtime
 from .backup import states
+from .free_port import is_free
 from .paths import DEFAULT, FORMER, JUPYTER_SHARE, checkout, state_folder, workspace
 from .trouble import Trouble, trouble
 
@@ -76,7 +75,7 @@ def launch(port: int | None, browser: bool) -> int:
         running = runtime.find(state)
         if port is None and running is not None:
             return _point_at(running, browser)
-        if port is not None and not _is_free(port):
+        if port is not None and not is_free(HOST, port):
             return _fail(_taken(port, running))
         return _serve(home, state, port, browser, started=lock.release)
     finally:
@@ -209,19 +208,6 @@ def about_former(home: Path) -> str:
             f"  Data of the earlier version are still in {state_folder(former)} and {former / 'notebooks'}.\n"
         )
     return ""
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        if os.name == "posix":  # as the server does: a port that was just closed is free
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                return False
-            raise
-    return True
 
 
 def _taken(port: int, running: runtime.Running | None) -> str:

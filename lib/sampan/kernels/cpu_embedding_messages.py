@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numba import njit, prange
+from numba import njit, prange, types
+from numba.extending import overload
 
 from .arena import lent
 from .cpu_embedding import AHEAD, PARALLEL_FROM, PARTS, distinct, row_ahead
@@ -27,6 +28,18 @@ def _upper_half(bits):
 def _widened(half):
     """The float32 of a bfloat16's bits."""
     return np.uint32(np.uint32(half) << np.uint32(16)).view(np.float32)
+
+
+def _as_float(value):
+    """A number of a message: where it is a bfloat16's bits, the float32 of them."""
+    return _widened(value) if isinstance(value, np.uint16) else value
+
+
+@overload(_as_float, inline="always")
+def _overload_as_float(value):
+    if isinstance(value, types.Integer):
+        return lambda value: _widened(value)
+    return lambda value: value
 
 
 def _rounded(ids, rows, wrong, lost, sent):
@@ -75,31 +88,13 @@ def _add_rows(place, rows, factor, before, out):
             total, row = out[k], rows[i]
             if k < before:
                 for j in range(row.size):
-                    total[j] += factor * row[j]
+                    total[j] += factor * _as_float(row[j])
             else:
                 for j in range(row.size):
-                    total[j] = factor * row[j]
-
-
-def _add_halves(place, rows, factor, before, out):
-    for part in prange(PARTS):
-        end = place.size * (part + 1) // PARTS
-        for i in range(place.size * part // PARTS, end):
-            row_ahead(out, max(place[min(i + AHEAD, end - 1)], 0))
-            k = place[i]
-            if k < 0:
-                continue
-            total, row = out[k], rows[i]
-            if k < before:
-                for j in range(row.size):
-                    total[j] += factor * _widened(row[j])
-            else:
-                for j in range(row.size):
-                    total[j] = factor * _widened(row[j])
+                    total[j] = factor * _as_float(row[j])
 
 
 _add_rows_loop = Loop(_add_rows, PARALLEL_FROM, "message_rows_added")
-_add_halves_loop = Loop(_add_halves, PARALLEL_FROM, "message_halves_added")
 
 
 def sum_of_messages(
@@ -115,9 +110,8 @@ def sum_of_messages(
     begin, before = 0, 0
     for part in rows:
         own = place[begin : begin + len(part)]
-        loop = _add_halves_loop if part.dtype == np.uint16 else _add_rows_loop
         scale = np.float64(factor) if part.dtype == np.float64 else np.float32(factor)
-        loop(own, part, scale, before, out.numpy(), size=part.size)
+        _add_rows_loop(own, part, scale, before, out.numpy(), size=part.size)
         before = max(before, int(own.max(initial=-1)) + 1)
         begin += len(part)
     return found, out

@@ -138,7 +138,7 @@ def test_samples_that_are_filled_up_give_the_sums_of_ragged_ones(tmp_path):
     data.set_filelist([str(tmp_path / "a")])
     data.load_into_memory()
     with pytest.raises(
-        ValueError, match="'ids': its samples have 1, 2, 3 values.*let pipe_command fill samples"
+        ValueError, match=r"'ids': its samples have 1, 2, 3 values.*let pipe_command fill samples"
     ):
         static.Executor().train_from_dataset(main, data)
     data.update_settings(pipe_command="awk '{ while (NF < 4) $0 = $0 \" 0\"; $1 = 3; print }'")

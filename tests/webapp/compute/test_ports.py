@@ -10,6 +10,7 @@ from jupyter_client.connect import LocalPortCache
 
 from studio.compute import ports
 from studio.compute.ports import ACCOUNTS, AccountPorts, of_account
+from studio.free_port import is_free
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_a_port_is_given_once_until_it_is_returned_and_a_taken_one_never(found: 
     span = found._range
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        free = next(port for port in span if ports._is_free("127.0.0.1", port))
+        free = next(port for port in span if is_free("127.0.0.1", port))
         other.bind(("127.0.0.1", free))
         other.listen()
         first = [found.find_available_port("127.0.0.1") for _ in range(10)]

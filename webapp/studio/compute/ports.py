@@ -8,11 +8,12 @@ second class. The ports here are below that range, and the accounts of a class h
 from __future__ import annotations
 
 import os
-import socket
 from itertools import count
 from pathlib import Path
 
 from jupyter_client.connect import LocalPortCache
+
+from studio.free_port import is_free
 
 FIRST = 10_000
 ACCOUNTS = 256  # with neighbouring numbers, as those of a class, have ranges of their own
@@ -42,17 +43,7 @@ class AccountPorts(LocalPortCache):
         system's choice where none is free."""
         for _ in self._range:
             port = self._range[next(self._turn) % len(self._range)]
-            if port not in self.currently_used_ports and _is_free(ip, port):
+            if port not in self.currently_used_ports and is_free(ip, port):
                 self.currently_used_ports.add(port)
                 return port
         return int(super().find_available_port(ip))
-
-
-def _is_free(ip: str, port: int) -> bool:
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the kernel opens it
-        try:
-            tried.bind((ip, port))
-        except OSError:
-            return False
-    return True

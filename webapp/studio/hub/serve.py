@@ -8,7 +8,6 @@ import pwd
 import random
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ import psutil
 from studio import paths
 from studio.compute.settings import warm_kernels
 from studio.environment import clean_environment
+from studio.free_port import is_free
 from studio.grading import release
 from studio.i18n import LANGUAGES
 
@@ -81,7 +81,7 @@ def prepare(options: Options) -> Settings:
     program = proxy.find()
     _check_network(options, kind)
     left = (folder.hub / PROXY_PID).exists()  # a proxy whose Hub was killed: the next Hub ends it
-    if not left and not _is_free(options.ip, options.port):
+    if not left and not is_free(options.ip, options.port):
         raise ValueError(f"port {options.port} of {options.ip} is in use; choose another one with --port")
     _folders(folder, kind)
     from .reconcile import reconcile  # it imports jupyterhub
@@ -226,22 +226,11 @@ def _own(place: Path) -> None:
         os.chown(path, grader.pw_uid, grader.pw_gid, follow_symlinks=False)
 
 
-def _is_free(ip: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in ip else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((ip, port))
-        except OSError:
-            return False
-    return True
-
-
 def _free_ports(count: int) -> list[int]:
     """Below those that the system gives to connections: seconds pass until they are opened."""
     ports = range(20_000, 32_000)
     shuffled = random.sample(ports, len(ports))
-    return list(itertools.islice((port for port in shuffled if _is_free("127.0.0.1", port)), count))
+    return list(itertools.islice((port for port in shuffled if is_free("127.0.0.1", port)), count))
 
 
 def _told(made: Settings) -> str:

@@ -4,9 +4,9 @@
 A line is a sample: for each slot, in the order of `use_var`, how many values it has, then the values. Such
 lines are what a `MultiSlotDataGenerator` writes; `pipe_command` makes them from files of another form.
 
-A slot has as many values in each sample. PaddlePaddle 3.3.1 takes other counts (`lod_level=1`) only in its old
-static mode (`FLAGS_enable_pir_api=0`): in the usual one neither its data sets nor `static.nn.sequence_pool` and
-the other sequence layers run, and these layers, which are to be removed there, do not exist here.
+A slot has as many values in each sample. PaddlePaddle 3.3.1 takes other counts (`lod_level=1`) only in its
+old static mode (`FLAGS_enable_pir_api=0`): in the usual one neither its data sets nor its sequence layers,
+such as `static.nn.sequence_pool`, run. These layers, which are to be removed there, do not exist here.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class DatasetBase:
             if len(counts) > 1 or (max(counts) != known if -1 not in shape else max(counts) % known):
                 raise InvalidArgument(
                     f"slot {name!r}: its samples have {', '.join(map(str, sorted(counts)))} values, and its "
-                    f"variable has the shape {shapes[name]}; let pipe_command fill samples up to one length, with "
-                    "an id that is the embedding's padding_idx"
+                    f"variable has the shape {shapes[name]}; let pipe_command fill samples up to one "
+                    "length, with an id that is the embedding's padding_idx"
                 )
             fed[name] = np.stack(each).reshape(len(batch), *shape)
         return fed

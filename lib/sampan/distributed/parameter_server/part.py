@@ -78,8 +78,8 @@ class Part:
 
     def pull(self, ids: np.ndarray, step: int, train: bool) -> dict[str, Any]:
         """{"rows": float32 [n, dim]} of ids that belong to this shard, each once; or {"waits_for": the
-        slowest worker, "pushed": its last step}, whose push must come before `step`. Also "known" [n], which ids have a row, where
-        some may have none: gradients of the others must not be pushed."""
+        slowest worker, "pushed": its last step}, whose push must come before `step`. Also "known" [n], which
+        ids have a row, where some may have none: gradients of the others must not be pushed."""
         waits_for = self.turns.awaited(step) if train else None
         if waits_for is not None:
             return {"waits_for": waits_for, "pushed": self.turns.applied[waits_for]}
