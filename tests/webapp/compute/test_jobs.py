@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +111,22 @@ def test_a_job_that_fails_says_how(home: Path) -> None:
     assert (ended.state, ended.why) == ("failed", "memory") and "MemoryError" in ended.log()
     ended = over(script(home, "import os; os.kill(os.getpid(), 9)"))
     assert (ended.state, ended.status, ended.why) == ("failed", -9, "killed")
+    crash = "import os; os.kill(os.getpid(), 11)"
+    ended = over(script(home, crash))
+    assert (ended.state, ended.status, ended.why) == ("failed", -11, "crashed") and ended.log() == ""
+
+
+@pytest.mark.parametrize("text", ["import sampan", "import os; os.kill(os.getpid(), 11)"])
+def test_a_job_with_too_little_memory_for_the_library_is_told_how_much_it_takes(
+    home: Path, text: str
+) -> None:
+    """The second as with torch for CUDA, whose import ends so; that for the CPU ends with an error."""
+    ended = over(script(home, text, memory=128 << 20))
+    assert (ended.state, ended.why) == ("failed", "memory")
+    told = re.search(r"may have 128 MB of memory, and importing the library takes (\d+) MB on", ended.log())
+    assert told and "仅导入库就需要" in ended.log()
+    needed = int(told[1]) << 20
+    assert over(script(home, "import sampan; print('yes')", memory=2 * needed)).log() == "yes\n"
 
 
 def test_the_time_of_a_job_is_up_unless_it_is_extended(home: Path) -> None:

@@ -32,7 +32,7 @@ from .lease import Ask, Holder, Place
 
 State = Literal["waiting", "running", "done", "failed", "cancelled", "lost"]
 # Why a job ended as it did, where its exit status does not say: each is a sentence, `compute.why.<why>`.
-Why = Literal["", "time", "memory", "killed", "lease", "start"]
+Why = Literal["", "time", "memory", "crashed", "killed", "lease", "start"]
 OVER: frozenset[State] = frozenset(["done", "failed", "cancelled", "lost"])
 LOG_SHOWN = 64 << 10  # bytes of the log's end
 _STARTING_S = 30.0  # a job whose supervisor has not written its process number by then has failed to start

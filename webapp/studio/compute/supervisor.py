@@ -17,19 +17,29 @@ from typing import Any
 
 from studio import processes
 from studio.environment import clean_environment
+from studio.i18n import t
 
 from . import here, jobs, machine, record
 from .binding import environment_of, limits_of
 from .jobs import State, Why
 from .lease import Lease, Refused
 from .limits import Limits
+from .needed import of_library
 from .zygote.client import Child, NotReady, Spawn
 
 LOG_MOST = 256 << 20  # bytes: a job that prints without end must not fill the disk
 _LOOK_S = 0.2  # between two checks of the script and of requests
 _QUEUE_S = 2.0  # between two checks of the queue
+_SMALL = 2 << 30  # bytes; with less, importing the library may be what fails
+_CRASHES = (
+    signal.SIGSEGV,
+    signal.SIGBUS,
+    signal.SIGABRT,
+)  # libraries that do not look whether they got memory
 _OUT_OF_MEMORY = (
     "MemoryError",
+    "annot allocate memory",  # the system's words
+    "Memory allocation still failed",  # OpenBLAS
     "torch.OutOfMemoryError",
     "torch.cuda.OutOfMemoryError",
     "DefaultCPUAllocator",
@@ -112,8 +122,20 @@ class Supervisor:
         if status == 0 and not why:
             return "done", "", 0
         memory = memory or any(sign in self.job.log(2048) for sign in _OUT_OF_MEMORY)
+        crashed = status is not None and -status in _CRASHES
+        if not why and (memory or crashed):
+            memory |= await self._say_what_is_needed(limits.memory)
         killed: Why = "killed" if status is not None and status < 0 else ""
-        return "failed", why or ("memory" if memory else killed), status
+        return "failed", why or ("memory" if memory else "crashed" if crashed else killed), status
+
+    async def _say_what_is_needed(self, asked: int) -> bool:
+        """Whether the job may have less memory than importing the library takes; if so, its log says it."""
+        needed = await asyncio.to_thread(of_library) if asked < _SMALL else None
+        if needed is None or asked >= needed:
+            return False
+        sizes = {"asked": asked >> 20, "needed": needed >> 20, "enough": -(-2 * needed >> 30)}
+        self._print(f"{t('compute.needed', 'en', **sizes)}\n{t('compute.needed', 'zh', **sizes)}")
+        return True
 
     async def _start(self, lease: Lease, limits: Limits) -> Child | subprocess.Popen[bytes]:
         """Fork from the warm process if there is one, which saves the first seconds."""
