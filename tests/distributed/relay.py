@@ -1,7 +1,7 @@
 """A network between two processes that can be slow, lose everything, or break: relays of their connections, in threads.
 
 gloo's processes tell one another their addresses through the key-value store. A process that reaches the store through
-`StoreRelay` tells the address of a relay in place of its own, and is told those of relays for the others.
+`StoreRelay` writes the address of a relay in place of its own, and reads addresses of relays in place of the others'.
 """
 
 import re

@@ -20,7 +20,7 @@ from sampan.learn.language import say
 from sampan.transport import Asked, Call, InProcess
 from sampan.transport.calls import array_bytes
 
-# Rows are zeros until somebody pushes to them; memory is reserved for few, as it is limited where learners' code runs.
+# Rows are zeros before the first push; the capacity is small, as memory is limited where learners' code runs.
 TABLE: dict[str, Any] = {"initializer": ("constant", 0.0), "capacity": 2_000}
 
 

@@ -66,7 +66,7 @@ class Run:
     At most `every` steps are lost when processes are killed. With the same number of processes the steps
     after a restart are those of a run that nothing disturbed, bit for bit; the random numbers are too. With
     another number the sums of gradients have another order. Generators of the program's own are in `more`, or
-    begin anew. reporter: it is told each step and its loss.
+    begin anew. reporter: gets the number and the loss of each step.
 
         run = Run(model, optimizer, Samples(len(images), batch=64), folder="run")
         for step in run.steps(1000):
