@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def test_actors_answer_and_a_killed_one_opens_again() -> None:
-    home = Actors(Counting, 2, [(1, "note", ("opened",))])
+    home = Actors(Counting, 2, [(1, "note", ("opened",))], preload=Counting.__module__)
     large = np.arange(100_000)
     assert home.request([(1, "note", (1,)), (0, "note", (2,))]) == [2, 1]
     assert home.request([(0, "doubled", (large,))])[0][-1] == 199_998
@@ -53,7 +53,7 @@ def test_clients_share_actors_and_a_shard_that_cannot_be_opened_says_so() -> Non
 
 
 def test_clients_that_see_the_end_of_an_actor_agree_on_the_next() -> None:
-    homes = [Actors(Counting, 2, name="agreed") for _ in range(3)]
+    homes = [Actors(Counting, 2, name="agreed", preload=Counting.__module__) for _ in range(3)]
     calls = [(0, "note", (0,)), (1, "note", (1,))]
     for home in homes:
         home.request([(0, "all", ()), (1, "all", ())])

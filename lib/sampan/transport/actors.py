@@ -1,7 +1,7 @@
 """Shards as actors of a Ray cluster, on any of its machines (extra `cluster`).
 
-Ray places the actors. One more of them waits with everything imported, and takes the place of a shard whose
-actor ended: a start of Ray's own takes seconds. Each listens at a port of its machine, which it tells through
+Ray places the actors. One more may wait with everything imported, and take the place of a shard whose actor
+ended: a start of Ray's own takes seconds. Each listens at a port of its machine, which it tells through
 Ray with a key of its own; requests go there, without a copy in Ray's object store.
 """
 
@@ -63,14 +63,14 @@ class Holder:
 
 
 class Actors:
-    """One actor for each shard, and one that waits. Threads take turns.
+    """One actor for each shard, and perhaps one that waits. Threads take turns.
 
-    make: a function of a module, which makes a shard. openings: calls that an actor makes first, whenever
-    it becomes a shard. name: clients that give the same one share the actors, which then outlive them until
+    make: a function of a module, which makes a shard. openings: calls that an actor makes first, whenever it
+    becomes a shard. name: clients that give the same one share the actors, which then outlive them until
     `close`; "" for actors of this client alone. timeout: seconds for which a shard may be silent, and for
-    which one that is gone is waited for. preload: a module that loads what shards need; "" for that of
-    `make`. Ray must be started (`ray.init`), or is started here for this machine. A client must reach the
-    ports of the cluster's machines.
+    which one that is gone is waited for. preload: a module that loads what shards need; with it one more
+    actor waits, otherwise one is started when it is needed. Ray must be started (`ray.init`), or is started
+    here for this machine. A client must reach the ports of the cluster's machines.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Actors:
             equal = {"worker_niceness": 0}
             ray.init(include_dashboard=False, log_to_driver=False, namespace=NAMESPACE, _system_config=equal)
         self.parts, self.timeout, self._shared = parts, timeout, bool(name)
-        self._make, self._openings, self._preload = make, openings, preload or make.__module__
+        self._make, self._openings, self._preload = make, openings, preload
         self._assigned = Assignments(name or secrets.token_hex(8))
         self._own: list[Any] = []  # Ray ends an actor of one client once that client has no handle of it
         for number in range(parts):
@@ -137,7 +137,7 @@ class Actors:
         name = f"{self._assigned.name}-{secrets.token_hex(8)}"
         lifetime = {"lifetime": "detached"} if self._shared else {}
         remote = self.ray.remote(num_cpus=0)(Holder).options(name=name, namespace=NAMESPACE, **lifetime)
-        actor = remote.remote(self._preload)
+        actor = remote.remote(self._preload or self._make.__module__)
         found = self._assigned.assign(what, turn, name)
         if found == name:
             self._own.append(actor)
@@ -180,11 +180,12 @@ class Actors:
                 found, why = None, str(error)
             except errors.RayError as error:
                 raise ConnectionError(str(error)) from error
-            spare = self._spare()  # also where none is needed now: it starts while this shard answers
             if found is not None:
+                if self._preload:
+                    self._spare()  # starts while this shard answers
                 return found
             turn += 1
-            name = self._assigned.assign(str(number), turn, spare)
+            name = self._assigned.assign(str(number), turn, self._spare())
         raise ConnectionError(why)
 
     def _connector(self, number: int) -> Callable[[], Connection]:
