@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import sampan as paddle
 import sampan.distributed as dist
+from sampan.distributed import environment
 
 pytestmark = pytest.mark.servers
 
@@ -89,3 +91,13 @@ def test_variables_of_torchrun(monkeypatch):
     assert (dist.get_rank(), dist.get_world_size()) == (3, 4)
     monkeypatch.setenv("PADDLE_TRAINER_ID", "1")  # Paddle's come first
     assert dist.get_rank() == 1
+
+
+@pytest.mark.skipif(torch.cuda.device_count() >= 2, reason="there are enough GPUs")
+def test_nccl_with_fewer_gpus_than_processes_is_refused(monkeypatch):
+    monkeypatch.setenv("PADDLE_DISTRI_BACKEND", "nccl")
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+    found = torch.cuda.device_count()
+    text = f"init_parallel_env: NCCL needs one GPU for each of the 2 processes of this machine, found {found}"
+    with pytest.raises(ValueError, match=text):
+        environment._backend(environment.ParallelEnv())

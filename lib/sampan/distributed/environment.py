@@ -208,13 +208,23 @@ def _connect(env: ParallelEnv, host: str, port: int) -> None:
 
 
 def _backend(env: ParallelEnv) -> str:
-    """gloo for tensors on the CPU; for those on GPUs NCCL, which needs one GPU for each process of the
-    machine."""
+    """gloo for tensors on the CPU; for those on GPUs NCCL, which needs one GPU for each process of a machine.
+
+    With fewer GPUs than processes gloo is used for both: the processes share the GPUs, and tensors cross by
+    the CPU. ValueError where PADDLE_DISTRI_BACKEND asks for NCCL then; its own error, "Duplicate GPU
+    detected", would come with the first collective.
+    """
     asked = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
     local = int(_first_set(str(env.world_size), "LOCAL_WORLD_SIZE", "PADDLE_LOCAL_SIZE"))
-    if asked == "gloo" or not torch.cuda.is_available() or torch.cuda.device_count() < local:
+    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if asked == "nccl" and found < local:
+        raise InvalidArgument(
+            f"init_parallel_env: NCCL needs one GPU for each of the {local} processes of this machine, found "
+            f"{found}; expected PADDLE_DISTRI_BACKEND=gloo, with which tensors on a GPU cross by the CPU"
+        )
+    if asked == "gloo" or found < local:
         return "gloo"
-    torch.cuda.set_device(env.device_id % torch.cuda.device_count())
+    torch.cuda.set_device(env.device_id % found)
     return "cpu:gloo,cuda:nccl"
 
 

@@ -48,6 +48,9 @@ class RowExchange:
         # A message of at most so many bytes is sent in one piece. gloo's TCP takes one that is shorter than
         # the memory for it; elsewhere the header goes alone, and says how long the rest is.
         self.expected = self.header
+        # gloo takes messages on the CPU alone: there the rows of a table on a GPU are copied.
+        device = self.tables[0].data.device
+        self.place = device if "nccl" in str(c10d.get_backend_config(group)) else torch.device("cpu")
         self.in_one_piece = c10d.get_backend(group) == "gloo" and sys.platform == "linux"
 
     def __call__(self, missing: Sequence[bool]) -> list[int]:
@@ -149,7 +152,7 @@ class RowExchange:
         at = [self.tables[place] is table for place in places].index(True)
         tables = [self.tables[place] for place in places]
         ids, rows = self._views(tables, _totals(mine, places), message)[2 * at : 2 * at + 2]
-        part: Part = (ids.long(), rows.to(table.data.dtype), None, None)
+        part: Part = (ids.to(table.data.device, torch.int64), rows.to(table.data), None, None)
         table._grad = RowGradient([part], table.data.shape, merged=True)
 
     def _gather(self, places: Sequence[int], sums: dict[int, Rows]) -> None:
@@ -190,7 +193,11 @@ class RowExchange:
             given = [_bits(each).numpy() for each in rows]
             named, sums = sum_of_messages([i.numpy() for i in ids], given, len(table.data), factor, kind)
             return torch.from_numpy(named), sums
-        parts: list[Part] = [(i.long(), r.to(kind), None, None) for i, r in zip(ids, rows, strict=True)]
+        device = table.data.device
+        parts: list[Part] = [
+            (i.to(device, torch.int64), r.to(device, kind), None, None)
+            for i, r in zip(ids, rows, strict=True)
+        ]
         found, total = RowGradient(parts, table.data.shape).coalesced()
         return found, total.mul_(factor)
 
@@ -212,7 +219,7 @@ class RowExchange:
 
     def _message(self, tables: Sequence[Tensor], counts: Sequence[int], header: int = 0) -> torch.Tensor:
         size = header + self._columns(tables, counts)[1]
-        return torch.empty(size, dtype=torch.uint8, device=self.tables[0].data.device)
+        return torch.empty(size, dtype=torch.uint8, device=self.place)
 
     def _views(self, tables: Sequence[Tensor], counts: Sequence[int], message: torch.Tensor) -> Any:
         """The columns of a message, which share its memory."""
@@ -237,7 +244,7 @@ class RowExchange:
             return
         whole = rows + lost.index_select(0, ids)
         columns[1].copy_(whole)
-        left = whole.sub_(columns[1])  # without an overflow, which would be sent again
+        left = whole.sub_(columns[1].to(whole))  # without an overflow, which would be sent again
         lost.index_copy_(0, ids, left.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0))
 
     def _send(self, sent: Sequence[torch.Tensor], received: Sequence[torch.Tensor]) -> None:

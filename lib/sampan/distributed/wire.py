@@ -112,6 +112,12 @@ def _assign(buffer: torch.Tensor, value: torch.Tensor) -> None:
     buffer.copy_(value)
 
 
+def _on_the_wire(message: torch.Tensor, group: Group) -> torch.Tensor:
+    """A vector that can be sent: on a GPU without NCCL its copy on the CPU, since gloo reads the address of a
+    message as one of the CPU, which ends the process. gloo's other collectives copy by themselves."""
+    return message.cpu() if message.is_cuda and group.backend != "NCCL" else message
+
+
 def _check_defined(dtype: torch.dtype, op: int) -> None:
     """ValueError where values of a dtype have no such combination."""
     if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
@@ -383,7 +389,7 @@ def send(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Ta
     traffic.count("send", _size(buffer), _size(buffer))
     if not buffer.numel():
         return Task(call, [], None, sync)  # gloo gives one without a byte to whatever is received next
-    sent = _bytes_of(buffer)
+    sent = _on_the_wire(_bytes_of(buffer), group)
     try:
         work = c10d.isend(sent, group.ranks[peer], group.process_group)
     except RuntimeError as error:
@@ -397,9 +403,11 @@ def receive(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) ->
     traffic.count("recv", _size(buffer), 0)
     if not buffer.numel():
         return Task(call, [], None, sync)
-    used, finish = _receiver(buffer)
+    there, finish = _receiver(buffer)
+    used = _on_the_wire(there, group)
     try:
         work = c10d.irecv(used, group.ranks[peer], group.process_group)
     except RuntimeError as error:
         raise failed(call, error) from error
-    return Task(call, [Blocking(work)], finish, sync)
+    back = None if used is there else lambda: _assign(there, used)
+    return Task(call, [Blocking(work)], _all([back, finish]), sync)
