@@ -41,9 +41,10 @@ def _like(table: Any, values: Buffer) -> Any:
     return array(values.to(buffer(table).dtype).contiguous())
 
 
-def _bag_of_each(starts: Buffer) -> Buffer:
-    """Which bag each occurrence is in. starts: [bags + 1]."""
-    return torch.arange(len(starts) - 1, device=starts.device).repeat_interleave(starts.diff())
+def _bag_of_each(starts: Buffer, count: int) -> Buffer:
+    """Which bag each of `count` occurrences is in. starts: [bags + 1]."""
+    bags = torch.arange(len(starts) - 1, device=starts.device)
+    return bags.repeat_interleave(starts.diff(), output_size=count)
 
 
 def _expect_bags(g: Any, starts: Buffer) -> None:
@@ -82,7 +83,7 @@ def bags_summed(
     _expect_bags(g, starts)
     if lengths is not None:
         g = g / lengths.to(g.dtype) if g.__class__ is Buffer else g / Tensor(lengths).astype(g.dtype)
-    return occurrences_summed(g, scale, ids, _bag_of_each(starts), count, as_rows, share)
+    return occurrences_summed(g, scale, ids, _bag_of_each(starts, len(ids)), count, as_rows, share)
 
 
 def occurrences_summed(
@@ -108,7 +109,7 @@ def bag_dots(weight, g, ids, starts):
     """The gradient of the scales: weight[ids[i]] . g[b] for each occurrence i, of bag b."""
     _expect_bags(g, starts)
     table, at = _read(weight, ids)
-    which = _bag_of_each(starts)
+    which = _bag_of_each(starts, len(ids))
     value = buffer(loops.dots(table, at, array(which), _like(table, g))).to(g.dtype)
     return value, (ids, which, weight.shape[0])
 

@@ -198,7 +198,7 @@ def all_inside(ids: torch.Tensor, count: int) -> bool:
     if not ids.numel():
         return True
     low, high = ids.aminmax()
-    return bool(low >= 0) and bool(high < count)
+    return bool((low >= 0) & (high < count))
 
 
 def rows_read(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

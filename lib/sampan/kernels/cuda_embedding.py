@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from .cpu_optimizer import rule_step
-from .cuda_sparse import _before, _sums
+from .cuda_sparse import _before, _places_of, _sums
 
 Buffer = torch.Tensor
 Named = tuple[Buffer, int, bool]
@@ -46,9 +46,9 @@ def bag_sums(table: Buffer, ids: Buffer, starts: Buffer, scale: Buffer) -> Buffe
 def bag_tops(table: Buffer, ids: Buffer, starts: Buffer) -> tuple[Buffer, Buffer]:
     """([bags, d] the largest of each bag's rows, column by column, 0 for an empty bag; which occurrence it
     was, or -1)."""
-    rows, bags = table.index_select(0, ids), len(starts) - 1
-    which = torch.arange(bags, device=ids.device).repeat_interleave(starts.diff())[:, None].expand(rows.shape)
-    out = torch.zeros((bags, table.shape[1]), dtype=table.dtype, device=table.device)
+    rows = table.index_select(0, ids)
+    which = _places_of(starts, len(ids))[:, None].expand(rows.shape)
+    out = torch.zeros((len(starts) - 1, table.shape[1]), dtype=table.dtype, device=table.device)
     out.scatter_reduce_(0, which, rows, "amax", include_self=False)
     top = out.gather(0, which)
     places = torch.arange(len(ids), device=ids.device)[:, None].expand(rows.shape)

@@ -26,9 +26,13 @@ def cuts(crows: Buffer, each: int = 0) -> Buffer:
     return crows
 
 
-def _counted(counts: Buffer) -> Buffer:
-    """k as often as counts[k] says."""
-    return torch.arange(len(counts), device=counts.device).repeat_interleave(counts.long())
+def _places_of(starts: Buffer, count: int | None = None) -> Buffer:
+    """The row of each place, where row k's places are starts[k] to starts[k + 1].
+
+    count: how many places there are; without it the GPU is waited for.
+    """
+    rows = torch.arange(len(starts) - 1, device=starts.device)
+    return rows.repeat_interleave(starts.diff().long(), output_size=count)
 
 
 def _before(counts: Buffer) -> Buffer:
@@ -48,7 +52,7 @@ def _width(*cols: Buffer) -> int:
 
 def _numbers(crows: Buffer, cols: Buffer, width: int) -> Buffer:
     """Each entry's position in the flattened matrix."""
-    return _counted(crows.diff()) * width + cols
+    return _places_of(crows, len(cols)) * width + cols
 
 
 def _found(numbers: Buffer, wanted: Buffer) -> Buffer:
@@ -61,7 +65,7 @@ def _found(numbers: Buffer, wanted: Buffer) -> Buffer:
 
 def rows_of(crows: Buffer, rows: Buffer) -> None:
     """The row of each entry."""
-    rows.copy_(_counted(crows.diff()))
+    rows.copy_(_places_of(crows, len(rows)))
 
 
 def transpose(
@@ -70,7 +74,7 @@ def transpose(
     """The same entries by columns: t_cols are their rows, `order` says where each stood."""
     turned, found = cols.sort(stable=True)
     order.copy_(found)
-    t_cols.copy_(_counted(crows.diff())[found])
+    t_cols.copy_(_places_of(crows, len(cols))[found])
     t_crows.copy_(_starts(turned, width))
 
 
@@ -109,7 +113,7 @@ def segment_spread(segments: tuple[Buffer, Buffer], g: Buffer) -> Buffer:
     """For each entry what its place has. g: [places, k]; returns [entries, k]."""
     starts, order = segments
     out = g.new_empty((len(order), g.shape[1]))
-    out[order.long()] = g[_counted(starts.diff())]
+    out[order.long()] = g[_places_of(starts, len(order))]
     return out
 
 
@@ -155,7 +159,7 @@ def sddmm(cuts: Buffer, crows: Buffer, cols: Buffer, x: Buffer, y: Buffer, out: 
         made = _csr(crows, cols, torch.zeros_like(out), len(y))
         out.copy_(torch.sparse.sampled_addmm(made, x, y.mT, beta=0.0).values())
     else:
-        rows = _counted(crows.diff())
+        rows = _places_of(crows, len(cols))
         for part in torch.arange(len(cols), device=x.device).split(max(AT_A_TIME // x.shape[1], 1)):
             out[part] = (x[rows[part]] * y[cols[part].long()]).sum(1)
 
@@ -163,7 +167,8 @@ def sddmm(cuts: Buffer, crows: Buffer, cols: Buffer, x: Buffer, y: Buffer, out: 
 def _expanded(left: Any, right: Any) -> tuple[Buffer, Buffer]:
     """Every pair of an entry of the first matrix and one of the row of the second that it multiplies."""
     counts = right[0].diff()[left[1].long()].long()
-    entries, before = _counted(counts), _before(counts)
+    before = _before(counts)
+    entries = _places_of(before)
     along = torch.arange(len(entries), device=counts.device) - before[entries]
     return entries, right[0].long()[left[1].long()][entries] + along
 
@@ -175,7 +180,7 @@ def spgemm_columns(left: Any, right: Any, width: int) -> tuple[Buffer, Buffer]:
     Expand, sort, compress (Bell, Dalton and Olson, SIAM J. Sci. Comput. 34, 2012).
     """
     entries, others = _expanded(left, right)
-    numbers = (_counted(left[0].diff())[entries] * width + right[1][others]).unique()
+    numbers = (_places_of(left[0], len(left[1]))[entries] * width + right[1][others]).unique()
     if len(numbers) >= 2**31:
         raise ValueError(f"matmul: expected a product of less than 2^31 entries, got {len(numbers)}")
     return _starts(numbers // max(width, 1), len(left[0]) - 1), (numbers % max(width, 1)).int()
@@ -184,10 +189,9 @@ def spgemm_columns(left: Any, right: Any, width: int) -> tuple[Buffer, Buffer]:
 def spgemm_values(left: Any, right: Any, width: int, at: Any) -> Buffer:
     """The values of the product of two matrices (crows, cols, values) at the places `at`: (crows, cols)."""
     entries, others = _expanded(left, right)
-    numbers = _counted(left[0].diff())[entries] * width + right[1][others]
+    numbers = _places_of(left[0], len(left[1]))[entries] * width + right[1][others]
     place, order = _found(_numbers(at[0], at[1], width), numbers).sort(stable=True)
-    starts = torch.searchsorted(place, torch.arange(len(at[1]) + 1, device=place.device))
-    return _sums((left[2][entries] * right[2][others])[order], starts)
+    return _sums((left[2][entries] * right[2][others])[order], _starts(place, len(at[1])))
 
 
 def spgemm_dots(left: Any, right: Any, width: int, at: Any) -> Buffer:
@@ -205,7 +209,7 @@ def spgemm_dots(left: Any, right: Any, width: int, at: Any) -> Buffer:
 def softmax(cuts: Buffer, crows: Buffer, values: Buffer, out: Buffer) -> None:
     """e^v / the sum of e^v over the entries of each row."""
     if len(values):
-        rows, starts = _counted(crows.diff()), crows.long()
+        rows, starts = _places_of(crows, len(values)), crows.long()
         top = torch.segment_reduce(values, "max", offsets=starts, unsafe=True)
         parts = (values - top[rows]).exp_()
         out.copy_(parts / _sums(parts, starts)[rows])
@@ -214,7 +218,7 @@ def softmax(cuts: Buffer, crows: Buffer, values: Buffer, out: Buffer) -> None:
 def softmax_back(cuts: Buffer, crows: Buffer, out: Buffer, g: Buffer, into: Buffer) -> None:
     """The gradient g taken back through the softmax `out`."""
     if len(out):
-        into.copy_(out * (g - _sums(out * g, crows)[_counted(crows.diff())]))
+        into.copy_(out * (g - _sums(out * g, crows)[_places_of(crows, len(out))]))
 
 
 def _head(x: Buffer, head: int, heads: int, length: int) -> Buffer:

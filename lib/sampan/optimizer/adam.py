@@ -60,6 +60,24 @@ class Adam(Optimizer):
             super().update(parameters, gradients, state, lr, steps, slots, settings)
             return
         betas = settings["beta1"], settings["beta2"]
+        alike = (
+            b.is_cuda and b.is_contiguous() and b.dtype is parameters[0].dtype
+            for b in (*parameters, *gradients)
+        )
+        if parameters and all(alike):  # one launch for all parameters
+            counts = [parameters[0].new_full((), steps, dtype=torch.float32)] * len(parameters)
+            own = parameters, gradients, *state, [], counts
+            torch._fused_adam_(
+                *own,
+                lr=lr,
+                beta1=betas[0],
+                beta2=betas[1],
+                eps=settings["epsilon"],
+                weight_decay=0.0,
+                amsgrad=False,
+                maximize=False,
+            )
+            return
         kernels.adam_step(parameters, gradients, *state, lr, *betas, settings["epsilon"], steps)
 
 

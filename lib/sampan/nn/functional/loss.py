@@ -175,7 +175,7 @@ def _check_hard(input: Any, label: Any, axis: int, classes: int, ignore_index: i
 def check_labels(labels: torch.Tensor, classes: int, ignore_index: int) -> None:
     """Raises ValueError for a label outside 0 to classes - 1 that is not ignore_index."""
     if labels.numel():
-        low, high = map(int, torch.aminmax(labels))
+        low, high = torch.stack(torch.aminmax(labels)).tolist()  # one wait for a GPU
         outside = low < 0 or high >= classes
         if outside and (((labels < 0) | (labels >= classes)) & (labels != ignore_index)).any():
             raise InvalidArgument(f"label: expected 0 to {classes - 1}, got {low} to {high}")
