@@ -123,7 +123,7 @@ def _pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
     """A copy that a GPU reads directly. Raises RuntimeError without a GPU."""
     if not torch.cuda.is_available():
         raise RuntimeError("pin_memory: there is no GPU to pin memory for")
-    return Tensor(self.data.pin_memory(), self.stop_gradient)
+    return Tensor(self.data.cpu().pin_memory(), self.stop_gradient)
 
 
 def _type_as(self: Tensor, other: Tensor) -> Tensor:

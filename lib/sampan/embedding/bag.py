@@ -23,7 +23,8 @@ MODES = ("sum", "mean", "max")
 def _ids(value: Any, name: str) -> torch.Tensor:
     """A copy: it is checked once and read again in backward, and the caller may overwrite what it passed
     in."""
-    found = value.data if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+    buffer = value.data if isinstance(value, Tensor) else value
+    found = buffer if isinstance(buffer, torch.Tensor) else torch.as_tensor(np.asarray(buffer))
     if (
         found.dtype not in (torch.int32, torch.int64) and found.numel()
     ):  # NumPy takes an empty list for floats

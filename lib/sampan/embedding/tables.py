@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from .. import nn
+from ..dtype import as_device
 from ..engine.operator import operator
 from ..engine.tensor import Tensor
 from ..nn.functional import embedding
@@ -46,7 +47,7 @@ class EmbeddingTables(nn.Layer):
                 f"{embedding_dim}"
             )
         self.num_embeddings, self.embedding_dim = counts, embedding_dim
-        lengths = torch.tensor(counts)
+        lengths = torch.tensor(counts, device=as_device(None))
         # buffers: they go where the weights go
         self.register_buffer("_counts", Tensor(lengths), persistable=False)
         self.register_buffer("_starts", Tensor(lengths.cumsum(0) - lengths), persistable=False)

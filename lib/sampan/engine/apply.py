@@ -102,6 +102,13 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
         else:
             result = operator.body(*buffers, **settings)
     except RAISED_INSIDE as error:
+        places = {str(b.device) for b in buffers if isinstance(b, _Buffer)}
+        if len(places) == 2:  # as in PaddlePaddle those on the CPU are copied to the GPU
+            moved = [
+                (x if isinstance(x, Tensor) else b).to(max(places)) if isinstance(b, _Buffer) else b
+                for x, b in zip(args, buffers, strict=True)
+            ]
+            return apply(operator, tuple(moved), settings, arrays)
         raise explain(error, operator, buffers, settings) from error
     if not wanted or not operator.differentiable or not torch.is_grad_enabled():
         value = result[0] if operator.saves else result

@@ -345,15 +345,16 @@ def _shown(gradient: Any, owners: set[int]) -> Tensor:
     return wrap(_owned(gradient, owners)) if isinstance(gradient, torch.Tensor) else gradient.tensor()
 
 
-_ones: dict[torch.dtype, torch.Tensor] = {}  # the gradient of a loss with respect to itself, never written to
+_ones: dict[Any, torch.Tensor] = {}  # the gradient of a loss with respect to itself, never written to
 
 
 def _ones_like(data: torch.Tensor) -> torch.Tensor:
-    if data.dim() or data.is_cuda:
+    if data.dim():
         return torch.ones_like(data)
-    if data.dtype not in _ones:
-        _ones[data.dtype] = torch.ones((), dtype=data.dtype)
-    return _ones[data.dtype]
+    kind = data.dtype, data.device
+    if kind not in _ones:
+        _ones[kind] = torch.ones_like(data)
+    return _ones[kind]
 
 
 def dense_part(value: Any) -> Any:

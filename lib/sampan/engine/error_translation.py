@@ -63,6 +63,11 @@ def _labelled(
 def first_line(error: BaseException) -> str:
     """Its text, without the name of the inner function that Python and torch write in front: `f() takes`."""
     text = re.sub(r"^[\w.<>]+\(\):? ", "", (getattr(error, "reason", "") or str(error)).split("\n")[0])
+    if "device-side assert" in text:
+        return (
+            "an index or a label of an earlier call was out of range, and this process can no longer use the "
+            "GPU; run the program on the CPU to see which"
+        )
     return text if len(text) <= 240 else text[:237] + "..."
 
 

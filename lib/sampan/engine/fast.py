@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import tape
-from .apply import apply, explain, observers, record, wrap
+from .apply import apply, observers, record, wrap
 from .error_translation import RAISED_INSIDE
 from .tape import Node
 from .tensor import Tensor
@@ -59,8 +59,8 @@ def _of_one(operator: Operator, usual: Any, arrays: bool) -> Any:
         buffer = x.data
         try:
             result = operator.body(buffer)
-        except RAISED_INSIDE as error:
-            raise explain(error, operator, [buffer], {}) from error
+        except RAISED_INSIDE:
+            return apply(operator, args, {}, arrays)  # which says why, or brings devices together
         if x.stop_gradient or not operator.differentiable or not _recording():
             return wrap(result[0] if operator.saves else result)
         return record(operator, 1, [x.node or x], [buffer], {}, result)
@@ -86,8 +86,8 @@ def _of_two(operator: Operator, usual: Any, arrays: bool) -> Any:
             return apply(operator, (x, y), {}, arrays)
         try:
             result = operator.body(left, right)
-        except RAISED_INSIDE as error:
-            raise explain(error, operator, [left, right], {}) from error
+        except RAISED_INSIDE:
+            return apply(operator, (x, y), {}, arrays)
         if not wanted or not operator.differentiable or not _recording():
             return wrap(result[0] if operator.saves else result)
         return record(operator, wanted, [first, second], [left, right], {}, result)

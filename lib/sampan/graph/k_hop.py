@@ -18,7 +18,7 @@ ONLY: EdgeType = ("", "", "")  # the type of the edges of a graph without types
 
 
 def tensor(array: np.ndarray) -> Tensor:
-    """An int64 Tensor."""
+    """An int64 Tensor, on the CPU as the graph is."""
     return Tensor(torch.from_numpy(array.astype(np.int64, copy=False)))
 
 

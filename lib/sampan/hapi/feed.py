@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from ..dtype import as_device
 from ..engine.tensor import InvalidArgument, InvalidType, Tensor
 from ..io import DataLoader, IterableDataset
 from ..io.collate import to_tensors
@@ -45,7 +46,7 @@ def as_list(value: Any) -> list[Any]:
 
 def tensors(value: Any) -> list[Any]:
     """A Tensor, an array or a list of them as a list of Tensors."""
-    return [v if isinstance(v, Tensor) else to_tensors(v) for v in as_list(value)]
+    return [v if isinstance(v, Tensor) else to_tensors(v, as_device(None)) for v in as_list(value)]
 
 
 def inputs_of(forward: Any) -> int | None:

@@ -3,11 +3,12 @@
 import itertools
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from torch.utils import data as torch_data
 
-from ..dtype import as_device
+from ..dtype import as_device, set_device
 from ..engine.tensor import InvalidArgument, InvalidType
 from .collate import default_collate_fn, samples_of, to_buffers, to_tensors
 from .sampler import BatchSampler
@@ -158,6 +159,7 @@ class DataLoader:
         if loader is None:
             own = ("num_workers", "prefetch_factor", "timeout", "worker_init_fn", "persistent_workers")
             shared: dict[str, Any] = {name: getattr(self, name) for name in own}
+            shared["worker_init_fn"] = partial(_begin, self.worker_init_fn)
             if self._streams and self.batch_size is not None:
                 shared |= {"batch_size": self.batch_size, "drop_last": self.drop_last}
                 shared["collate_fn"] = self._collate
@@ -170,6 +172,13 @@ class DataLoader:
             if self.persistent_workers:
                 self._torch_loader = loader
         return _watched(iter(loader))
+
+
+def _begin(given: Any, number: int) -> None:
+    """Beginning of a worker: its Tensors are on the CPU, since a forked process has no GPU."""
+    set_device("cpu")
+    if given is not None:
+        given(number)
 
 
 def _watched(iterator: Any) -> Iterator[Any]:

@@ -27,6 +27,7 @@ from ..engine.errors import InvalidArgument
 from ..engine.operator import Operator, recorded_by_hand
 from ..engine.tape import Node
 from ..engine.tensor import Tensor
+from ..random import get_rng_state
 from ..trace import calling_line
 from . import guards
 from .program import Call, Guard, Program, Ref, leaves, mapped
@@ -218,9 +219,9 @@ class Recorder(TorchFunctionMode):
         try:
             buffers = list(_buffers((args, settings)))
             before = [b._version for b in buffers]
-            state = torch.get_rng_state()
+            state = get_rng_state()
             result = call.function(*args, **settings)
-            call.random = not torch.equal(state, torch.get_rng_state())
+            call.random = not all(map(torch.equal, state, get_rng_state()))
             changed = [b for b, version in zip(buffers, before, strict=True) if b._version != version]
             call.writes = tuple(dict.fromkeys(self.refs(b) for b in changed))
         except BaseException:

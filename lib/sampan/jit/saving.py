@@ -25,7 +25,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from ..dtype import as_dtype, name_of
+from ..dtype import as_device, as_dtype, name_of
 from ..engine.errors import InvalidArgument, InvalidType
 from ..engine.tensor import Tensor
 from ..nn.layer import Layer
@@ -71,6 +71,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Any = None, **con
 def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
     """The layer that `save` wrote: it runs, evaluates and can be trained further. Also the one that
     PaddlePaddle 3 wrote as `path.json` and `path.pdiparams`, where its operators are known here.
+    Parameters and constants are put on the current device.
 
     Raises InvalidArgument for a file that is no saved Program, is damaged or of a newer version.
     """
@@ -88,7 +89,7 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
             raise InvalidArgument(
                 f"load: {text.name}: version {content['version']}; this Sampan reads up to {VERSION}"
             )
-        tensors = load_file(Path(f"{base}.safetensors"))
+        tensors = load_file(Path(f"{base}.safetensors"), str(as_device(None)))
         return TranslatedLayer(*_loaded(content, tensors))
     except (
         LookupError,
@@ -240,7 +241,9 @@ def _check(draft: Path, functions: dict[str, Whole], originals: dict[str, Callab
         for trial, most in enumerate(_MOST if made.flows else _MOST[:1]):
             trials[f"{trial}.{name}"] = name, samples(made.specs, sizes, 1 + trial, most)
     given = {
-        f"{key}.{i}": t.data.contiguous() for key, (_, inputs) in trials.items() for i, t in enumerate(inputs)
+        f"{key}.{i}": t.data.cpu().contiguous()
+        for key, (_, inputs) in trials.items()
+        for i, t in enumerate(inputs)
     }
     answers = _fresh_answers(draft, given)
     for name, made in functions.items():
@@ -253,7 +256,7 @@ def _check(draft: Path, functions: dict[str, Whole], originals: dict[str, Callab
         for key in keys:
             result = called(originals[name], made.takes, trials[key][1])
             for i, value in enumerate(_wanted(made, result)):
-                _compare(name, i, value, answers[f"{key}.{i}"])
+                _compare(name, i, value.cpu(), answers[f"{key}.{i}"])
 
 
 def _wanted(made: Whole, result: Any) -> list[torch.Tensor]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..dtype import DTYPES, as_dtype
+from ..dtype import DTYPES, as_device, as_dtype
 from ..engine.tensor import InvalidArgument, Tensor
 
 
@@ -60,6 +60,7 @@ class InputSpec:
         """A Tensor with random values of this shape and dtype. lengths: those of the axes that may have any.
 
         Floats are normal, ints 0 or 1 (they may be ids or classes), one int alone 0 to `most`, bools both.
+        Drawn on the CPU, then put on the current device.
         """
         shape = [lengths.get(axis, length or 0) for axis, length in enumerate(self.shape)]
         kind = as_dtype(self.dtype)
@@ -68,7 +69,7 @@ class InputSpec:
         else:
             high = 2 if kind is torch.bool or prod(shape) != 1 else most + 1
             data = torch.randint(0, high, shape, generator=generator).to(kind)
-        return Tensor(data)
+        return Tensor(data.to(as_device(None)))
 
     def __repr__(self) -> str:
         return (

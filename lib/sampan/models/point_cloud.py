@@ -254,7 +254,7 @@ def predict(network: nn.Layer, grids: np.ndarray[Any, Any], batch_size: int = 32
     for start in range(0, len(grids), batch_size):
         out = network(to_sparse(grids[start : start + batch_size]))
         logits = out.entries if isinstance(out, sparse.SparseTensor) else out
-        predicted.append(logits.data.argmax(-1).numpy())
+        predicted.append(logits.data.argmax(-1).cpu().numpy())
     return np.concatenate(predicted) if predicted else np.empty(0, np.int64)
 
 

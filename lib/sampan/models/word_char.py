@@ -150,7 +150,7 @@ def predict(network: nn.Layer, data: WordCharTexts, batch_size: int = 256) -> An
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
         words, chars, _ = map(_tensor, data.__getitems__(chosen))
-        predicted[chosen] = network(words, chars).data.argmax(1).numpy()
+        predicted[chosen] = network(words, chars).data.argmax(1).cpu().numpy()
     return predicted
 
 

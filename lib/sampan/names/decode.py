@@ -50,7 +50,7 @@ class StateWrapper(NamedTuple):
 
 def _chosen(x: Any, places: torch.Tensor) -> Any:
     """x[b, places[b, k]] for every b and k."""
-    return x[Tensor(torch.arange(places.shape[0])[:, None]), Tensor(places)]
+    return x[Tensor(torch.arange(places.shape[0], device=places.device)[:, None]), Tensor(places)]
 
 
 class BeamSearchDecoder(Decoder):
@@ -88,9 +88,9 @@ class BeamSearchDecoder(Decoder):
         states = map_structure(lambda x: x.unsqueeze(1).expand([batch, beam, *x.shape[1:]]), inits)
         chances = torch.full((batch, beam), _NEVER, dtype=first.dtype, device=first.device)
         chances[:, 0] = 0  # all beams are equal at first: only the first one counts
-        ids = Tensor(torch.full((batch, beam), self.start_token))
-        finished = Tensor(torch.zeros(batch, beam, dtype=torch.bool))
-        lengths = Tensor(torch.zeros(batch, beam, dtype=torch.int64))
+        ids = Tensor(torch.full((batch, beam), self.start_token, device=first.device))
+        finished = Tensor(first.new_zeros((batch, beam), dtype=torch.bool))
+        lengths = Tensor(first.new_zeros((batch, beam), dtype=torch.int64))
         return self._embedded(ids), StateWrapper(states, Tensor(chances), finished, lengths), finished
 
     def step(self, time: Any, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
@@ -98,7 +98,7 @@ class BeamSearchDecoder(Decoder):
         outputs, new = map_structure(self._split, self.cell(*merged, **kwargs))
         chances = F.log_softmax(outputs if self.output_fn is None else self.output_fn(outputs))
         words = chances.shape[-1]
-        ended = torch.full((words,), _NEVER, dtype=chances.data.dtype)
+        ended = chances.data.new_full((words,), _NEVER)
         ended[self.end_token] = 0  # a finished sequence continues with end tokens at no cost
         done = states.finished.unsqueeze(2).astype(chances.dtype)
         total = chances * (1 - done) + Tensor(ended) * done + states.log_probs.unsqueeze(2)

@@ -385,7 +385,7 @@ def matrix_nms(
             head = torch.stack([torch.full_like(decayed, label), decayed], 1)
             found.append((torch.cat([head, boxes[order]], 1)[keep], order[keep] + image * len(boxes)))
         row = torch.cat([r for r, _ in found]) if found else boxes.new_zeros(0, 6)
-        place = torch.cat([p for _, p in found]) if found else torch.zeros(0, dtype=torch.long)
+        place = torch.cat([p for _, p in found]) if found else boxes.new_zeros(0, dtype=torch.long)
         best = row[:, 1].argsort(descending=True, stable=True)[: keep_top_k if keep_top_k > -1 else None]
         rows.append(row[best])
         places.append(place[best])
@@ -588,9 +588,9 @@ def yolo_box(
     )  # [n, a, h, w, 5 + classes]
     place = torch.stack(torch.meshgrid(torch.arange(w), torch.arange(h), indexing="xy"), -1).to(data)
     image = img_size.data.flip(1).to(data)[:, None, None, None]  # width, height
-    grid = torch.tensor([w, h]).to(data)
+    grid = data.new_tensor([w, h])
     middle = (place + data[..., :2].sigmoid() * scale_x_y - 0.5 * (scale_x_y - 1)) * image / grid
-    anchor = torch.tensor(anchors).to(data).reshape(count, 1, 1, 2)
+    anchor = data.new_tensor(anchors).reshape(count, 1, 1, 2)
     half = data[..., 2:4].exp() * anchor * image / (downsample_ratio * grid) / 2
     chance = data[..., 4].sigmoid()
     if overlap is not None:
@@ -628,7 +628,7 @@ def yolo_loss(
     count, size = len(anchor_mask), downsample_ratio * h
     out = x.reshape([n, count, 5 + class_num, h, w]).transpose([0, 1, 3, 4, 2])  # [n, m, h, w, 5 + classes]
     data, truth = out.data, gt_box.data.to(x.data.dtype)
-    shapes = torch.tensor(anchors).to(data).reshape(-1, 2)
+    shapes = data.new_tensor(anchors).reshape(-1, 2)
     valid = (truth[..., 2:] > 1e-6).all(-1)  # [n, b]
     place = torch.stack(torch.meshgrid(torch.arange(w), torch.arange(h), indexing="xy"), -1).to(data)
     middle = (place + data[..., :2].sigmoid() * scale_x_y - 0.5 * (scale_x_y - 1)) / torch.tensor([w, h]).to(
@@ -645,17 +645,18 @@ def yolo_loss(
     )  # [n, b]: the anchor of each true box
     mask = torch.full((len(shapes),), -1)
     mask[list(anchor_mask)] = torch.arange(count)
+    mask = mask.to(best)
     image, box = (valid & (mask[best] >= 0)).nonzero(as_tuple=True)
     goal, score = truth[image, box], torch.ones_like(truth[..., 0]) if gt_score is None else gt_score.data
     score, anchor = score[image, box], mask[best[image, box]]
     column, row = (goal[:, 0] * w).long(), (goal[:, 1] * h).long()
     objects[image, anchor, row, column] = score
     assigned = out[Tensor(image), Tensor(anchor), Tensor(row), Tensor(column)]  # [objects, 5 + classes]
-    offset = goal[:, :2] * torch.tensor([w, h]).to(data) - torch.stack([column, row], 1)
+    offset = goal[:, :2] * data.new_tensor([w, h]) - torch.stack([column, row], 1)
     stretch = (goal[:, 2:] * size / shapes[best[image, box]]).log()
     weight = Tensor(((2 - goal[:, 2] * goal[:, 3]) * score)[:, None])
     smooth = min(1 / class_num, 1 / 40) if use_label_smooth else 0.0
-    labels = torch.full((len(image), class_num), smooth).to(data)
+    labels = data.new_full((len(image), class_num), smooth)
     labels[torch.arange(len(image)), gt_label.data[image, box].long()] = 1 - smooth
     own = (_cross_entropy(assigned[:, :2], Tensor(offset)) * weight).sum(-1)
     own = own + ((assigned[:, 2:4] - Tensor(stretch)).abs() * weight).sum(-1)

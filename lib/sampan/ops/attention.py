@@ -23,7 +23,7 @@ _flash_back = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 def _later(queries: int, keys: int, like: torch.Tensor) -> Tensor:
     """Minus infinity where a key lies after its query."""
-    return Tensor(torch.full((queries, keys), -math.inf, dtype=like.dtype, device=like.device).triu(1))
+    return Tensor(like.new_full((queries, keys), -math.inf).triu(1))
 
 
 def attend(query, key, value, mask, causal, scale, drop: Callable[[Any], Any] | None = None):

@@ -84,7 +84,7 @@ def index_select(x, index, axis=0, name=None):
 def index_added(x, index, shape, axis):
     """Zeros of `shape` with the slices of `x` added at the places `index` of `axis`."""
     index = _from_front(index, shape[axis])
-    return torch.zeros(shape, dtype=x.dtype, device=x.device).index_add_(axis, index, x), index
+    return x.new_zeros(shape).index_add_(axis, index, x), index
 
 
 @composite(method="", out=True)
@@ -125,7 +125,7 @@ def picked_along(x, indices, axis):
 @operator(lambda g, indices, axis: picked_along(g, indices, axis))
 def added_along(x, indices, shape, axis):
     """Zeros of `shape` with each entry of `x` added at its place `indices` along `axis`."""
-    return torch.zeros(shape, dtype=x.dtype, device=x.device).scatter_add_(axis, indices, x)
+    return x.new_zeros(shape).scatter_add_(axis, indices, x)
 
 
 @composite(method="", aliases="take_along_dim", out=True)
@@ -211,7 +211,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     if broadcast:
         places = _spread_along(places, arr.shape, axis)
     if not isinstance(values, Tensor):
-        values = Tensor(torch.tensor(values, dtype=arr.data.dtype, device=arr.data.device))
+        values = Tensor(arr.data.new_tensor(values))
     if broadcast or values.ndim < places.ndim:
         values = expand_view(values, places.shape) if list(values.shape) != list(places.shape) else values
     return _put(arr, places, values, axis, _REDUCES.get(reduce, ""), include_self)

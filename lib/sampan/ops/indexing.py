@@ -94,7 +94,7 @@ def getitem(x, index):
 def spread(x, index, shape):
     """Zeros of `shape` with `x` added at `index`, where repeated positions add up: the transpose of
     `getitem`."""
-    target = torch.zeros(shape, dtype=x.dtype, device=x.device)
+    target = x.new_zeros(shape)
     flips, key = _flipped(target, index)
     parts = key if isinstance(key, tuple) else (key,)
     if not _may_repeat(parts):
@@ -238,7 +238,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
 @operator(lambda g, offset, axis1, axis2: g.diagonal(offset, axis1, axis2))
 def diagonal_spread(x, shape, offset, axis1, axis2):
     """Zeros of `shape` with `x` on a diagonal."""
-    value = torch.zeros(shape, dtype=x.dtype, device=x.device)
+    value = x.new_zeros(shape)
     value.diagonal(offset, axis1, axis2).copy_(x)
     return value
 
@@ -253,7 +253,7 @@ def diag(x, offset=0, padding_value=0, name=None) -> Tensor:
     matrix = diagonal_spread(x, (n, n), offset, 0, 1)
     if padding_value == 0:
         return matrix
-    hole = torch.ones(n, n, dtype=x.data.dtype, device=x.data.device)
+    hole = x.data.new_ones(n, n)
     hole.diagonal(offset).zero_()
     return matrix + Tensor((hole * number(padding_value, "padding_value")).to(hole.dtype))
 

@@ -164,7 +164,7 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None) -
         rtol = 0.0 if atol is not None and bool(_buffer(atol).any()) else _rough(x)
     largest = values.amax(-1) if values.shape[-1] else values.sum(-1)
     bound = torch.maximum(_buffer(atol or 0.0), _buffer(rtol) * largest) if tol is None else _buffer(tol)
-    return Tensor((values > bound.to(values.dtype)[..., None]).sum(-1))
+    return Tensor((values > bound.to(values)[..., None]).sum(-1))
 
 
 def _rough(x: Any) -> float:
@@ -187,7 +187,7 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None) -> Tensor:
     else:
         left, values, rows = svd(x)
         size, right = values, adjoint(rows)
-    kept = size.data > _buffer(rcond).to(size.data.dtype)[..., None] * size.data.amax(-1, True)
+    kept = size.data > _buffer(rcond).to(size.data)[..., None] * size.data.amax(-1, True)
     inverted = select(Tensor(kept), 1.0 / values, 0.0)
     return (right * inverted.unsqueeze(-2)) @ adjoint(left)
 

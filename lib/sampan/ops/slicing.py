@@ -240,7 +240,7 @@ def resize_(x, shape, fill_zero=False, name=None) -> Tensor:
         raise InvalidArgument(
             f"resize_: {sizes} has more than the {x.size} entries of x; pass fill_zero=True"
         )
-    flat = torch.zeros(count, dtype=x.data.dtype, device=x.data.device)
+    flat = x.data.new_zeros(count)
     flat[: x.size] = x.data.reshape(-1)[:count]
     x.data = flat.reshape(sizes)
     return x
@@ -250,7 +250,7 @@ def set_(x, source=None, shape=None, stride=None, offset=0, name=None) -> Tensor
     """Make x show the memory of `source` (its own when None; empty without any argument) by shape and
     strides."""
     if source is None and shape is None:
-        x.data = torch.empty(0, dtype=x.data.dtype, device=x.data.device)
+        x.data = x.data.new_empty(0)
         return x
     data = x.data if source is None else source.data
     sizes = list(data.shape) if shape is None else _ints(shape, "shape")

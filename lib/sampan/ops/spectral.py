@@ -45,7 +45,7 @@ def fft_r2c(x, axes, norm, onesided):
     length = x.shape[axes[-1]]
     if x.numel() == 0:  # torch cannot plan a transform of nothing
         shape = _with_length(x, axes[-1], length // 2 + 1 if onesided else length)
-        return torch.zeros(shape, dtype=x.dtype.to_complex(), device=x.device), length
+        return x.new_zeros(shape, dtype=x.dtype.to_complex()), length
     return torch._fft_r2c(x, axes, norm, onesided), length
 
 
@@ -65,7 +65,7 @@ def fft_c2r(x, axes, norm, length):
     transform."""
     if x.numel() == 0 or length == 0:
         shape = _with_length(x, axes[-1], length)
-        return torch.zeros(shape, dtype=x.dtype.to_real(), device=x.device)
+        return x.new_zeros(shape, dtype=x.dtype.to_real())
     return torch._fft_c2r(x, axes, norm, length)
 
 
@@ -254,7 +254,7 @@ def _planned_frames(n_fft: Any, hop_length: Any, win_length: Any) -> list[int]:
 def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
     """A window with zeros around it up to `n_fft`; ones when None."""
     if window is None:
-        window = Tensor(torch.ones(length, dtype=like.data.real.dtype, device=like.data.device))
+        window = Tensor(like.data.real.new_ones(length))
     if not 0 < length <= n_fft or list(window.shape) != [length]:
         raise InvalidArgument(
             f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {[*window.shape]}"

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..dtype import as_device
 from ..engine.tensor import Tensor
 from ..serialization import kinds
 from .creation import sparse_coo_tensor, sparse_csr_tensor
@@ -26,7 +27,7 @@ def from_scipy(matrix: Any, stop_gradient: bool = True) -> SparseTensor:
         return sparse_csr_tensor(
             matrix.indptr,
             matrix.indices,
-            Tensor(torch.from_numpy(matrix.data)),
+            Tensor(torch.from_numpy(matrix.data).to(as_device(None))),
             matrix.shape,
             stop_gradient=stop_gradient,
         )

@@ -63,7 +63,7 @@ def griffin_lim(
     if not 0 <= momentum < float("inf"):
         raise InvalidArgument(f"momentum: expected 0 or more, got {momentum}")
     kind = "float32" if size.dtype is torch.float32 else "float64"
-    shape = get_window(window, wide, dtype=kind).data
+    shape = get_window(window, wide, dtype=kind).data.to(size.device)
     settings: dict[str, Any] = {
         "n_fft": n_fft,
         "hop_length": hop,
@@ -127,7 +127,8 @@ def mel_to_amplitude(
     bands = _amplitudes(mel, "mel", "n_mels")
     whole("iterations", iterations)
     kind = "float32" if bands.dtype is torch.float32 else "float64"
-    filters = compute_fbank_matrix(sample_rate, n_fft, bands.shape[-2], f_min, f_max, htk, norm, kind).data
+    bank = compute_fbank_matrix(sample_rate, n_fft, bands.shape[-2], f_min, f_max, htk, norm, kind)
+    filters = bank.data.to(bands.device)
     wanted, square = filters.T @ bands, filters.T @ filters
     found = wanted.clone()
     for _ in range(iterations):

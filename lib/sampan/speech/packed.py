@@ -39,13 +39,13 @@ def pack(state: Mapping[str, torch.Tensor], axes: Mapping[str, int], path: Path)
             raise InvalidArgument(f"state: {name} has an entry that is NaN or beyond float16")
         arrays.append({"name": name, "shape": list(value.shape), "axis": axis})
         if axis is None:
-            vectors.append(value.numpy().astype(np.float16).ravel())
+            vectors.append(value.cpu().numpy().astype(np.float16).ravel())
             continue
         q, scale = to_channels(value, axis)
-        flat = q.numpy().ravel()
+        flat = q.cpu().numpy().ravel()
         masks.append(flat != 0)
         values.append(flat[flat != 0])
-        vectors.append(scale.numpy().astype(np.float16))
+        vectors.append(scale.cpu().numpy().astype(np.float16))
     joined = [np.packbits(np.concatenate([np.zeros(0, bool), *masks])).tobytes()]
     joined.append(np.concatenate([np.zeros(0, np.int8), *values]).tobytes())
     joined.append(np.concatenate([np.zeros(0, np.float16), *vectors]).astype("<f2").tobytes())

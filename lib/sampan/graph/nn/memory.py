@@ -139,9 +139,9 @@ class TGNMemory(nn.Layer):
         if message_module is not None:
             size = message_module.out_channels  # type: ignore[attr-defined]  # such a layer has it
         self.gru = nn.GRUCell(size, memory_dim)
-        dtype = self.gru.weight_ih.data.dtype
-        self.register_buffer("memory", Tensor(torch.zeros((num_nodes, memory_dim), dtype=dtype)))
-        self.register_buffer("last_update", Tensor(torch.zeros(num_nodes, dtype=torch.float64)))
+        weight = self.gru.weight_ih.data
+        self.register_buffer("memory", Tensor(weight.new_zeros((num_nodes, memory_dim))))
+        self.register_buffer("last_update", Tensor(weight.new_zeros(num_nodes, dtype=torch.float64)))
         self.reset_state()
 
     def reset_state(self) -> None:
@@ -155,7 +155,8 @@ class TGNMemory(nn.Layer):
         given = ids(nodes, self.num_nodes, "TGNMemory: nodes").reshape(-1).astype(np.int64)
         own, inverse = np.unique(given, return_inverse=True)
         memory, times, _ = self._updated(own)
-        return ops.gather(memory, tensor(inverse)), Tensor(torch.from_numpy(times[inverse]))
+        found = torch.from_numpy(times[inverse]).to(self.last_update.data.device)
+        return ops.gather(memory, tensor(inverse)), Tensor(found)
 
     def update_state(self, src: Any, dst: Any, t: Any, raw_msg: Any) -> None:
         """Take in events [events] in the order of time, with their numbers [events, raw_msg_dim]."""
@@ -188,9 +189,9 @@ class TGNMemory(nn.Layer):
         """Put the waiting messages of these different nodes into the buffers."""
         with no_grad():
             memory, times, slots = self._updated(own)
-        at = torch.from_numpy(own)
-        self.memory.data[at.to(memory.data.device)] = memory.data
-        self.last_update.data[at] = torch.from_numpy(times)
+        at = torch.from_numpy(own).to(memory.data.device)
+        self.memory.data[at] = memory.data
+        self.last_update.data[at] = torch.from_numpy(times).to(at.device)
         self._pending.remove(own, slots)
 
     def _updated(self, own: np.ndarray) -> tuple[Tensor, np.ndarray, np.ndarray]:

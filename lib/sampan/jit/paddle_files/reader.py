@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ...dtype import as_device
 from ...engine.errors import InvalidArgument
 
 # The numbers of dtypes in a tensor's description, and their names in the Program.
@@ -82,7 +83,8 @@ def read(content: dict[str, Any], file: Path) -> File:
     parameters = [_parameter(entry) for entry in entries if entry["#"] == "p"]
     ops = [_op(entry) for entry in entries if entry["#"] != "p"]
     _check_order(parameters, ops)
-    return File(parameters, _buffers(parameters, file), ops)
+    buffers = {name: buffer.to(as_device(None)) for name, buffer in _buffers(parameters, file).items()}
+    return File(parameters, buffers, ops)
 
 
 def checked_size(file: Path) -> None:

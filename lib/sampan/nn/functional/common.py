@@ -118,7 +118,8 @@ def embedding(
     if sparse and scale_grad_by_freq:
         raise AttributeError("embedding: scale_grad_by_freq does not go with sparse=True")
     padding = -1 if padding_idx is None else padding_idx % count if count else -1
-    if max_norm or weight.data.is_cuda:  # before anything is changed; and no GPU would say what was wrong
+    # Before anything is changed. A GPU would not say what was wrong; a recording has no values to look at.
+    if max_norm or (weight.data.is_cuda and observer_of("forward") is None):
         check_ids(x.data, count, "x")
     if max_norm and weight.size:
         embedding_renorm_(x, weight, max_norm, norm_type)
