@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import sampan as paddle
-from sampan.engine.error_translation import raised_inside, translate_error
+from sampan.engine.error_translation import first_line, raised_inside, translate_error
 from sampan.engine.tensor import InvalidType
 
 F = paddle.nn.functional
@@ -439,3 +439,8 @@ def test_functions_that_are_no_operators_are_named(name: str) -> None:
 def test_a_bool_is_no_axis(name: str, axis) -> None:
     with pytest.raises(TypeError, match=f"^{name}: axis"):
         getattr(paddle, name)(X, axis)
+
+
+def test_a_gpu_that_stopped_says_why():
+    text = first_line(RuntimeError("CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert'"))
+    assert "an index or a label of an earlier call was out of range" in text

@@ -263,6 +263,10 @@ def test_what_is_not_a_view_has_memory_of_its_own(name: str) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: the operators were not run on CUDA")
 @pytest.mark.parametrize(("kind", "name", "i"), CASES if torch.cuda.is_available() else CASES[:1])
 def test_cuda_agrees_with_cpu(kind: str, name: str, i: int) -> None:
+    if name in ("recurrent", "fused_attention"):
+        pytest.skip("of the CPU alone: nn's layers and attention compute otherwise on a GPU")
+    if name == "lstsq":
+        pytest.skip("torch and PaddlePaddle have the driver 'gels' alone on a GPU, which gives no rank")
     function, _, samples, differentiable = entry_of(kind, name)
     values = drawn(name, samples[i])
     results = {}
@@ -274,5 +278,8 @@ def test_cuda_agrees_with_cpu(kind: str, name: str, i: int) -> None:
             sampan.autograd.backward(kept)
         leaves = [t for t in inputs if isinstance(t, Tensor) and t.grad is not None]
         results[device] = [o.data.cpu() for o in outputs] + [t.grad.data.cpu() for t in leaves]
+    tolerance = (
+        1e-7 if name in ("hardsigmoid", "hardswish") else 1e-8
+    )  # torch's kernels have 1 / 6 in float32
     for a, b in zip(results["cuda"], results["cpu"], strict=True):
-        close(a, b, 1e-8)
+        close(a, b, tolerance)
