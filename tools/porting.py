@@ -38,7 +38,8 @@ sampan.compat.install()
 
 Files of `paddle.save` go both ways: PaddlePaddle reads what is saved here, and the other way round. Names that end in
 `.safetensors` are written in that format. Random numbers differ: the same seed gives
-other numbers, so compare with copied weights. Programs run on the CPU or on one GPU through torch's buffers.
+other numbers, so compare with copied weights. Programs run on the CPU or on one GPU through torch's
+buffers; [gpu.md](gpu.md) says what was run on a GPU and what differs there.
 
 ## What is the same
 
