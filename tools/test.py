@@ -223,6 +223,8 @@ def main(names: list[str]) -> int:
         return 2
     # Hundreds of processes import the same files; where this is set, each of them would compile them again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Steps run more threads than there are cores. By default OpenMP's waiting threads keep theirs busy.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     total, rows = Result(), []
     for name in names or list(STEPS):
         print(f"\n=== {name}", flush=True)

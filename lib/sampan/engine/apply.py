@@ -103,7 +103,7 @@ def apply(operator: Operator, args: tuple[Any, ...], settings: dict[str, Any], a
             result = operator.body(*buffers, **settings)
     except RAISED_INSIDE as error:
         places = {str(b.device) for b in buffers if isinstance(b, _Buffer)}
-        if len(places) == 2:  # as in PaddlePaddle those on the CPU are copied to the GPU
+        if len(places) == 2 and "cpu" in places:  # as in PaddlePaddle they are copied to the GPU
             moved = [
                 (x if isinstance(x, Tensor) else b).to(max(places)) if isinstance(b, _Buffer) else b
                 for x, b in zip(args, buffers, strict=True)
