@@ -16,6 +16,7 @@ import torch
 import torch.distributed as c10d
 
 from ..engine.errors import InvalidArgument
+from . import outbox
 from .group import Group, groups, new_id
 from .spawn import share_cores
 
@@ -231,6 +232,7 @@ def _backend(env: ParallelEnv) -> str:
 def _leave() -> None:
     """Close the connections; the store is closed with the process."""
     if c10d.is_initialized():
+        outbox.close()
         c10d.destroy_process_group()
 
 
@@ -246,6 +248,7 @@ def shutdown_process_group(group: Group | None = None) -> None:
     if group is None:
         disconnect()
     elif groups.pop(group.id, None) and group.process_group is not None:
+        outbox.close([group.process_group])
         c10d.destroy_process_group(group.process_group)
         c10d.destroy_process_group(group.checks)
         group.process_group = None

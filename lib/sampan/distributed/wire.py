@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as c10d
 
-from . import traffic, waiting
+from . import outbox, traffic, waiting
 from .agreement import Call, enter, failed, leave, until_done
 from .group import Group
 
@@ -76,12 +76,12 @@ class Task:
 
 
 class Blocking:
-    """Torch's work of a message: it says that it is completed only after its `wait`."""
+    """Torch's work of a message: it says that it is completed only after its `wait`. size: its bytes."""
 
     blocking = True
 
-    def __init__(self, work: Any) -> None:
-        self.work, self.done = work, False
+    def __init__(self, work: Any, call: Call, size: int) -> None:
+        self.work, self.call, self.size, self.done = work, call, size, False
 
     def is_completed(self) -> bool:
         return self.done
@@ -92,7 +92,22 @@ class Blocking:
                 self.work.wait()
         except RuntimeError as error:
             raise failed(call, error) from error
+        finally:
+            outbox.ended(self)
         self.done = True
+
+
+class Message(Task):
+    """A message that may still be on its way. It arrives too where the program drops this Task."""
+
+    def __del__(self) -> None:
+        if self._works:
+            outbox.leave(self._works, self._finish)
+
+    def give_up(self) -> None:
+        """The message need not arrive: the end of the connection does not wait for it."""
+        for work in self._works:
+            outbox.ended(work)
 
 
 def _bytes_of(buffer: torch.Tensor) -> torch.Tensor:
@@ -383,31 +398,36 @@ def barrier(group: Group) -> None:
         Task(call, [c10d.all_reduce(torch.zeros(1, dtype=torch.uint8), group=group.checks, async_op=True)])
 
 
-def send(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Task:
+def send(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Message:
     """Send a buffer to member `peer` (its number in the group)."""
     call = enter("send", group, buffer, f"to rank {group.ranks[peer]}", compared=False)
     traffic.count("send", _size(buffer), _size(buffer))
     if not buffer.numel():
-        return Task(call, [], None, sync)  # gloo gives one without a byte to whatever is received next
+        return Message(call, [], None, sync)  # gloo gives one without a byte to whatever is received next
     sent = _on_the_wire(_bytes_of(buffer), group)
+    outbox.make_room()
     try:
         work = c10d.isend(sent, group.ranks[peer], group.process_group)
     except RuntimeError as error:
         raise failed(call, error) from error
-    return Task(call, [Blocking(work)], None, sync)
+    kept = Blocking(work, call, _size(buffer))
+    if not sync:
+        outbox.add(kept)
+    return Message(call, [kept], None, sync)
 
 
-def receive(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Task:
+def receive(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Message:
     """Receive a buffer of the same size from member `peer` (its number in the group)."""
     call = enter("recv", group, buffer, f"from rank {group.ranks[peer]}", compared=False)
     traffic.count("recv", _size(buffer), 0)
     if not buffer.numel():
-        return Task(call, [], None, sync)
+        return Message(call, [], None, sync)
     there, finish = _receiver(buffer)
     used = _on_the_wire(there, group)
+    outbox.make_room()
     try:
         work = c10d.irecv(used, group.ranks[peer], group.process_group)
     except RuntimeError as error:
         raise failed(call, error) from error
     back = None if used is there else lambda: _assign(there, used)
-    return Task(call, [Blocking(work)], _all([back, finish]), sync)
+    return Message(call, [Blocking(work, call, _size(buffer))], _all([back, finish]), sync)

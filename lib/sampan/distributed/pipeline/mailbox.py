@@ -49,9 +49,9 @@ class Mailbox:
         self._connection = self.group.process_group
         self.step, self.failed = 0, -1  # the present step; the last one that ended with an error
         self._arrived: dict[tuple[int, Key], Any] = {}
-        self._sends: dict[tuple[int, Key], list[wire.Task]] = {}
+        self._sends: dict[tuple[int, Key], list[wire.Message]] = {}
         # What a step with an error sent may never be received. Its memory must stay until it is.
-        self._left: list[wire.Task] = []
+        self._left: list[wire.Message] = []
 
     @property
     def group(self) -> Group:
@@ -82,7 +82,7 @@ class Mailbox:
         for task in self._sends.pop((peer, key)):
             task.wait()
 
-    def _send(self, peer: int, told: dict[str, Any], tensors: list[torch.Tensor]) -> list[wire.Task]:
+    def _send(self, peer: int, told: dict[str, Any], tensors: list[torch.Tensor]) -> list[wire.Message]:
         text = json.dumps({"step": self.step, **told}).encode()
         block = text if len(text) <= BLOCK else json.dumps({"bytes": len(text)}).encode()
         parts = [block.ljust(BLOCK)] if block is text else [block.ljust(BLOCK), text]
@@ -151,6 +151,8 @@ class Mailbox:
         self.failed = self.step
         for tasks in self._sends.values():
             self._left += tasks
+        for task in self._left:
+            task.give_up()  # the others may never read what this step has sent
         self._sends = {}
 
     def finish(self) -> None:
