@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from . import throttle
 
-__all__ = ["Bytes", "count", "reset", "step", "steps", "totals"]
+__all__ = ["Bytes", "count", "reset", "ring", "step", "steps", "totals", "tree"]
 
 
 class Bytes(NamedTuple):
@@ -32,6 +32,20 @@ def count(name: str, payload: int, wire: int) -> None:
     _totals[name] = Bytes(before.calls + 1, before.payload + payload, before.wire + wire)
     if throttle.rate() is not None:
         throttle.pause(wire)
+
+
+def ring(size: int, count: int) -> int:
+    """Bytes that each of `count` processes sends in an all_reduce of `size` bytes by a ring."""
+    return 2 * (count - 1) * size // count
+
+
+def tree(size: int, count: int, place: int) -> int:
+    """Bytes that the process which is `place` after the root sends in a broadcast by a binomial tree."""
+    sent, step = 0, 1
+    while step < count:
+        sent += place < step and place + step < count
+        step *= 2
+    return sent * size
 
 
 def totals() -> dict[str, Bytes]:

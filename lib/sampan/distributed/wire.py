@@ -188,20 +188,6 @@ def _size(buffer: torch.Tensor) -> int:
     return buffer.numel() * buffer.element_size()
 
 
-def ring(buffer: torch.Tensor, group: Group) -> int:
-    """Bytes that each process sends in an all_reduce of a buffer by a ring."""
-    return 2 * (group.nranks - 1) * _size(buffer) // group.nranks
-
-
-def _tree(buffer: torch.Tensor, group: Group, root: int) -> int:
-    """Bytes that this process sends in a broadcast from `root` by a binomial tree."""
-    place, sent, step = (group.rank - root) % group.nranks, 0, 1
-    while step < group.nranks:
-        sent += place < step and place + step < group.nranks
-        step *= 2
-    return sent * _size(buffer)
-
-
 def all_reduce(
     buffer: torch.Tensor, op: int, group: Group, sync: bool = True, label: str = "", checked: bool = True
 ) -> Task:
@@ -212,7 +198,7 @@ def all_reduce(
     """
     used, torch_op, finish = _reducible(buffer, op, group.nranks)
     call = enter("all_reduce", group, buffer, f"op {NAMES[op]}", label, compared=checked)
-    traffic.count("all_reduce", _size(buffer), ring(used, group))
+    traffic.count("all_reduce", _size(buffer), traffic.ring(_size(used), group.nranks))
     if group.nranks == 1 or not buffer.numel():
         return Task(call, (), finish, sync)
     return Task(call, [c10d.all_reduce(used, torch_op, group.process_group, async_op=True)], finish, sync)
@@ -234,7 +220,11 @@ def reduce(buffer: torch.Tensor, root: int, op: int, group: Group, sync: bool = 
 def broadcast(buffer: torch.Tensor, root: int, group: Group, sync: bool = True) -> Task:
     """The buffer of member `root` (its number in the group), in place."""
     call = enter("broadcast", group, buffer, f"from rank {group.ranks[root]}")
-    traffic.count("broadcast", _size(buffer), _tree(buffer, group, root))
+    traffic.count(
+        "broadcast",
+        _size(buffer),
+        traffic.tree(_size(buffer), group.nranks, (group.rank - root) % group.nranks),
+    )
     if group.nranks == 1 or not buffer.numel():
         return Task(call, (), None, sync)
     used, finish = (_bytes_of(buffer), None) if group.rank == root else _receiver(buffer)

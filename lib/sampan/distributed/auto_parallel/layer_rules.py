@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 import torch
-import torch.distributed
 from torch.distributed.tensor import Partial, Shard
 
 from ...engine.apply import apply
 from ...engine.tensor import Tensor
+from .counted import all_reduce, broadcast
 from .dispatch import Call, Plan, refused, rule
 from .transfer import REPLICATE
 
@@ -223,7 +223,7 @@ def _local_mean(call: Call, parts: list[Any]) -> Any:
         mine = int(counted)
         for axis, plan in enumerate(call.plans):
             if plan.inputs[0].is_shard():
-                torch.distributed.all_reduce(counted, group=call.mesh.get_group(axis))
+                all_reduce(counted, call.mesh.get_group(axis))
         share = mine / max(int(counted), 1)
     if not len(label.data):
         return x.sum() * 0.0
@@ -267,8 +267,7 @@ def _own_stream(call: Call, parts: list[Any]) -> Any:
     if place is None:
         return apply(call.operator, tuple(parts), call.settings)
     for axis in reversed(range(mesh.ndim)):
-        group = mesh.get_group(axis)
-        torch.distributed.broadcast(number, torch.distributed.get_global_rank(group, 0), group=group)
+        broadcast(number, 0, mesh.get_group(axis))
     part = 0
     for axis, plan in enumerate(call.plans):
         if any(lie.is_shard() for lie in plan.inputs.values()):

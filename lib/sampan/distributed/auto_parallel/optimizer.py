@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 import torch
-import torch.distributed
 
 from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ...nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ...optimizer.optimizer import Group, Optimizer, Slot
+from .counted import all_reduce
 from .dispatch import watch
 from .process_mesh import ProcessMesh, get_mesh
 from .transfer import REPLICATE, DTensor, Shard, assembled, at_first_use, placed, replicated
@@ -190,7 +190,7 @@ def _square(part: torch.Tensor, gradient: DTensor | None) -> torch.Tensor:
     if gradient is not None:
         for axis, lie in enumerate(gradient.placements):
             if lie.is_shard():
-                torch.distributed.all_reduce(square, group=gradient.device_mesh.get_group(axis))
+                all_reduce(square, gradient.device_mesh.get_group(axis))
     return square
 
 

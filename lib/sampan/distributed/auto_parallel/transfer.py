@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import torch.distributed
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
 from ...engine.apply import record
 from ...engine.operator import recorded_by_hand
 from ...engine.tensor import Tensor
+from . import counted
 
 REPLICATE = Replicate()
 
@@ -73,14 +73,22 @@ def placed(buffer: DTensor, placements: Sequence[Any]) -> DTensor:
         before.is_partial() and isinstance(after, Shard) and buffer.shape[after.dim] % mesh.size()
         for before, after in zip(buffer.placements, steps, strict=True)
     ):  # gloo's reduce_scatter does not take parts of different lengths
-        buffer = buffer.redistribute(mesh, dual(buffer.placements))
-    moved = buffer.redistribute(mesh, steps)
+        buffer = _exchanged(buffer, dual(buffer.placements))
+    moved = _exchanged(buffer, steps)
     if not new:
         return moved
     local = moved._local_tensor
     if any((mesh.get_coordinate() or [0] * mesh.ndim)[axis] for axis in new):
         local = torch.zeros_like(local)
     return assembled(local, mesh, placements, buffer.shape)
+
+
+def _exchanged(buffer: DTensor, placements: Sequence[Any]) -> DTensor:
+    """`redistribute`, whose collectives are counted where it needs any."""
+    if all(b.is_replicate() or b == a for b, a in zip(buffer.placements, placements, strict=True)):
+        return buffer.redistribute(buffer.device_mesh, placements)  # each process takes its part
+    with counted.counting():
+        return buffer.redistribute(buffer.device_mesh, placements)
 
 
 def dual(placements: Sequence[Any]) -> list[Any]:
@@ -107,7 +115,7 @@ def across(buffer: DTensor, mesh: Any, placements: Sequence[Any]) -> DTensor:
     member = buffer.device_mesh.get_coordinate() is not None
     whole = whole.contiguous() if member else torch.empty(buffer.shape, dtype=buffer.dtype)
     if set(mesh.mesh.flatten().tolist()) - set(buffer.device_mesh.mesh.flatten().tolist()):
-        torch.distributed.broadcast(whole, src=source)
+        counted.broadcast(whole, source)
     return placed(replicated(whole, mesh), placements)
 
 
