@@ -17,6 +17,8 @@ from .api import unshard_dtensor as unshard_dtensor
 from .checkpoint import load_merged_state_dict as load_merged_state_dict
 from .checkpoint import load_state_dict as load_state_dict
 from .checkpoint import save_state_dict as save_state_dict
+from .context import ContextParallel as ContextParallel
+from .context import PrepareContextParallel as PrepareContextParallel
 from .layers import LocalLayer as LocalLayer
 from .layers import ShardDataloader as ShardDataloader
 from .layers import local_map as local_map
@@ -36,6 +38,7 @@ from .placements import ReduceType as ReduceType
 from .placements import Replicate as Replicate
 from .placements import Shard as Shard
 from .plans import ColWiseParallel as ColWiseParallel
+from .plans import ConvParallel as ConvParallel
 from .plans import PrepareLayerInput as PrepareLayerInput
 from .plans import PrepareLayerOutput as PrepareLayerOutput
 from .plans import RowWiseParallel as RowWiseParallel

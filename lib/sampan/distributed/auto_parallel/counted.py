@@ -55,6 +55,14 @@ def all_reduce(buffer: torch.Tensor, group: Any) -> None:
     c10d.all_reduce(buffer, group=group)
 
 
+def all_gather(buffer: torch.Tensor, group: Any) -> list[torch.Tensor]:
+    """The buffers of all members of a group of torch's."""
+    each = [torch.empty_like(buffer) for _ in range(group.size())]
+    _count("all_gather", buffer, group)
+    c10d.all_gather(each, buffer, group=group)
+    return each
+
+
 def broadcast(buffer: torch.Tensor, source: int, group: Any = None) -> None:
     """The buffer of the group's member `source` (its number in the group), in place; None for all
     processes."""

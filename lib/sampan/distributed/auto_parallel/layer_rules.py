@@ -10,6 +10,7 @@ from torch.distributed.tensor import Partial, Shard
 
 from ...engine.apply import apply
 from ...engine.tensor import Tensor
+from . import spatial
 from .counted import all_reduce, broadcast
 from .dispatch import Call, Plan, refused, rule
 from .transfer import REPLICATE
@@ -123,11 +124,14 @@ def by_statistics(call: Call, lies: dict[int, Any]) -> Plan | None:
     return None if call.given("training") else by_sample(call, lies)
 
 
-@rule("convolve")
+@rule("convolve", run=spatial.convolved)
 def convolution(call: Call, lies: dict[int, Any]) -> Plan | None:
-    """Cut along the batch, or along the channels of the result where they form one group."""
+    """Cut along the batch, along the width of images, or along the channels of the result where they form one
+    group."""
     if lies[0].is_shard(0):
         return by_sample(call, lies)
+    if lies[0].is_shard(3):
+        return spatial.by_width(call)
     settings = call.given("settings")
     weight = lies.get(1, REPLICATE)
     *_, transposed, _, groups = settings

@@ -14,11 +14,13 @@ from typing import Any
 from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ...nn import Layer
+from ...nn.functional.convolution import paddings
 from ...optimizer.optimizer import Optimizer
 from . import optimizer as sharding
 from .api import reshard, shard_tensor
 from .placements import Placement, Replicate, Shard, to_torch
 from .process_mesh import ProcessMesh, get_mesh, set_mesh
+from .spatial import fits
 from .transfer import placed, replicated
 
 
@@ -189,6 +191,36 @@ class SequenceParallelDisable(_Sequence):
         )
 
 
+class ConvParallel(PlanBase):
+    """The input of a Conv2D is cut along its width over the mesh's axis "mp", where the layer allows that.
+
+    The width must be a multiple of the number of parts and the dilation along it 1. Without padding along the
+    width the stride must be the width of the kernel; with padding the stride must be 1. Other layers stay as
+    they are.
+    """
+
+    def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: list[str]) -> None:
+        axis = process_mesh.dim_names.index("mp")
+        dim = 3 if layer.data_format == "NCHW" else 2
+
+        def cut(_: Any, inputs: Any) -> Any:
+            x = inputs[0]
+            size = [x.shape[dim - 1], x.shape[dim]]
+            kernel = layer.weight.shape[2:]
+            pads = paddings(layer.padding, size, kernel, layer.stride, False)[1]
+            if layer.padding_mode != "zeros" or pads[0] != pads[1]:
+                return inputs
+            given = kernel[1], layer.stride[1], pads[0], layer.dilation[1]
+            if not fits(size[1], process_mesh.shape[axis], *given):
+                return inputs
+            lies = list(x.placements or [Replicate()] * process_mesh.ndim)
+            lies[axis] = Shard(dim)
+            moved = reshard if x.is_dist() else shard_tensor
+            return (moved(x, process_mesh, lies), *inputs[1:])
+
+        layer.register_forward_pre_hook(cut)
+
+
 class SplitPoint(IntEnum):
     """Where a pipeline is cut: before or after a layer."""
 
@@ -204,9 +236,10 @@ def parallelize(
     """The network and its optimizer, distributed in place by `config`.
 
     config: "mp_config": {"parallelize_plan": {name of a layer or parameter, perhaps a regular expression: a
-    plan or a list of plans}}; "dp_config": {"sharding_level": 0 to 3}, for the optimizer (`shard_optimizer`).
-    mesh: by default the one of `set_mesh`. Parameters without a plan are replicated.
-    Raises InvalidArgument for "pp_config" and "cp_config", which are not supported here.
+    plan or a list of plans}}; "cp_config": the same for plans of `context`; "dp_config": {"sharding_level": 0
+    to 3}, for the optimizer (`shard_optimizer`). mesh: by default the one of `set_mesh`. Parameters without a
+    plan are replicated.
+    Raises InvalidArgument for "pp_config": `fleet.meta_parallel.PipelineLayer` makes pipelines.
     """
     if config is None:
         warnings.warn("The `parallelize will do nothing since the config is `None`.", stacklevel=2)
@@ -214,8 +247,11 @@ def parallelize(
     if not isinstance(config, dict):
         raise InvalidType(f"parallelize: config: expected a dictionary, got {type(config).__name__}")
     for key in config:
-        if config[key] is not None and key not in ("mp_config", "dp_config"):
-            raise InvalidArgument(f"parallelize: config: expected mp_config or dp_config, got {key!r}")
+        if config[key] is not None and key not in ("mp_config", "dp_config", "cp_config"):
+            raise InvalidArgument(
+                f"parallelize: config: expected mp_config, dp_config or cp_config, got {key!r}"
+                + (": make the pipeline of fleet.meta_parallel.PipelineLayer" if key == "pp_config" else "")
+            )
     if mesh is not None:
         set_mesh(mesh)
     mesh = get_mesh()
@@ -223,8 +259,11 @@ def parallelize(
         raise AssertionError(
             "global mesh must not be None, please call fleet.auto.set_mesh(global_mesh) firstly"
         )
-    planned, data = config.get("mp_config"), config.get("dp_config")
-    for key, given in ((planned or {}).get("parallelize_plan") or {}).items():
+    data = config.get("dp_config")
+    plans: dict[str, Any] = {}
+    for name in ("mp_config", "cp_config"):
+        plans |= (config.get(name) or {}).get("parallelize_plan") or {}
+    for key, given in plans.items():
         _apply(model, mesh, key, given if isinstance(given, list) else [given])
     for _, layer in model.named_sublayers(include_self=True):
         for tensor in [*layer._parameters.values(), *layer._buffers.values()]:
