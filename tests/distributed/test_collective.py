@@ -3,6 +3,7 @@ processes on gloo, with one entry in place of two; before `init_parallel_env` it
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -168,3 +169,26 @@ def test_the_imports_of_public_programs():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def into_what_is_sent():
+    """Tensors that are received into and sent in one call, as in PaddlePaddle's example of `scatter`."""
+    rank = dist.get_rank()
+    for _ in range(4):  # after the second call they are not compared, and rank 1 begins first
+        first, second = (paddle.arange(3) + 10 * k + 100 * rank for k in (1, 2))
+        time.sleep(0.2 * (1 - rank))
+        dist.scatter(first, [first, second] if rank == 1 else None, src=1)
+    outs = [paddle.zeros([2]), paddle.full([2], rank + 1.0)]
+    own = outs[1] if rank == 0 else paddle.full([2], rank + 1.0)
+    dist.gather(own, outs if rank == 0 else None, dst=0)
+    each = [paddle.full([2], rank + 1.0), paddle.zeros([2])]
+    dist.all_gather(each, each[1 - rank] if rank else each[0])
+    return first.tolist(), [out.tolist() for out in outs], [one.tolist() for one in each]
+
+
+@pytest.mark.servers
+def test_a_tensor_that_is_received_into_may_be_sent_too(workers):
+    (first, gathered, each), (second, _, also) = workers(2)(into_what_is_sent)
+    assert (first, second) == ([110, 111, 112], [120, 121, 122])
+    assert gathered == [[1.0, 1.0], [2.0, 2.0]]
+    assert each == also == [[1.0, 1.0], [2.0, 2.0]]

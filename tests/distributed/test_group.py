@@ -81,6 +81,17 @@ def test_a_root_that_is_no_member(workers):
             assert "broadcast: process 2 is not in group _default_pg" in str(outcome)
 
 
+def of_too_many():
+    dist.new_group([2, 4, 6])
+
+
+def test_a_group_larger_than_all_processes(workers):
+    """PaddlePaddle's example of `new_group` with two processes."""
+    for outcome in workers(2).outcomes(of_too_many):
+        assert isinstance(outcome, AssertionError)
+        assert "must be less than or equal to that of the default global group" in str(outcome)
+
+
 def of_a_process_that_does_not_exist():
     dist.new_group([0, 7])
 

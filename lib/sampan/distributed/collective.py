@@ -141,11 +141,15 @@ def new_group(
 ) -> Group:
     """A group of some processes, all for None. Every process must call it, members or not, in the same order.
 
-    timeout: how long its collectives wait, None for that of `init_parallel_env`. RuntimeError for a process
-    that does not exist.
+    timeout: how long its collectives wait, None for that of `init_parallel_env`. AssertionError for more
+    processes than there are, RuntimeError for one that does not exist.
     """
     count = environment.get_world_size()
     listed = list(range(count)) if ranks is None else sorted(set(ranks))
+    if len(listed) > count > 1:
+        raise AssertionError(
+            "new_group: Size of new group must be less than or equal to that of the default global group."
+        )
     if strange := [r for r in listed if not 0 <= r < count]:
         raise RuntimeError(f"new_group: the processes {strange} do not exist: there are {count}")
     if len(listed) > 1 and not initialized():

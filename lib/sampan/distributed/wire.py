@@ -123,6 +123,11 @@ def _receiver(buffer: torch.Tensor) -> tuple[torch.Tensor, Callable[[], None] | 
     return copy.view(-1).view(torch.uint8), lambda: _assign(buffer, copy)
 
 
+def _overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two vectors of bytes share memory."""
+    return a.data_ptr() < b.data_ptr() + b.numel() and b.data_ptr() < a.data_ptr() + a.numel()
+
+
 def _assign(buffer: torch.Tensor, value: torch.Tensor) -> None:
     buffer.copy_(value)
 
@@ -269,8 +274,10 @@ def _collect(call: Call, outs: Sequence[torch.Tensor], buffer: torch.Tensor, syn
         for out in outs:
             out.copy_(buffer)
         return Task(call, (), None, sync)
-    pairs = [_receiver(out) for out in outs]
-    work = start([used for used, _ in pairs], _bytes_of(buffer))
+    pairs, sent = [_receiver(out) for out in outs], _bytes_of(buffer)
+    if any(_overlap(used, sent) for used, _ in pairs):
+        sent = sent.clone()  # gloo may write the others' values before it has read this
+    work = start([used for used, _ in pairs], sent)
     return Task(call, [work], _all(finish for _, finish in pairs), sync)
 
 
@@ -296,8 +303,9 @@ def scatter(
             buffer.copy_(parts[0])
         return Task(call, (), None, sync)
     used, finish = _receiver(buffer)
-    sent = [_bytes_of(part) for part in parts] if here else None
-    work = c10d.scatter(used, sent, group.ranks[root], group.process_group, async_op=True)
+    # gloo may write the own part before it has read those of the others
+    sent = [_bytes_of(p).clone() if _overlap(_bytes_of(p), used) else _bytes_of(p) for p in parts if here]
+    work = c10d.scatter(used, sent or None, group.ranks[root], group.process_group, async_op=True)
     return Task(call, [work], finish, sync)
 
 

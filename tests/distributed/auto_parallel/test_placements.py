@@ -29,13 +29,18 @@ def test_to_torch_and_back():
     for lies in ([dist.Shard(1), dist.Replicate()], *([dist.Partial(kind), dist.Shard(0)] for kind in kinds)):
         assert from_torch(to_torch("f", lies, mesh, 2)) == lies
     assert from_torch(to_torch("f", [dist.Shard(-1)], mesh, 2)) == [dist.Shard(1), dist.Replicate()]
+    # as in PaddlePaddle's example of save_state_dict: axes that the mesh does not have
+    assert from_torch(to_torch("f", [dist.Shard(0), *[dist.Replicate()] * 3], mesh, 2)) == [
+        dist.Shard(0),
+        dist.Replicate(),
+    ]
 
 
 @pytest.mark.parametrize(
     ("lies", "text"),
     [
         ([dist.Shard(2)], r"Shard\(dim=2\) of a tensor with 2 axes; expected -2 to 1"),
-        ([dist.Replicate()] * 2, "expected 1, one for each axis of the mesh, got 2"),
+        ([dist.Replicate(), dist.Shard(0)], "expected 1, one for each axis of the mesh, got 2"),
         ([dist.Partial(dist.ReduceType.kRedAny)], "ANY"),
     ],
 )

@@ -33,7 +33,9 @@ def test_what_parallelize_refuses():
         assert dist.parallelize(net) == (net, None)
     with pytest.raises(TypeError, match="expected a dictionary, got list"):
         dist.parallelize(net, None, mesh, [])
-    with pytest.raises(ValueError, match="expected mp_config or dp_config, got 'pp_config'"):
+    with pytest.raises(
+        ValueError, match="expected mp_config, dp_config or cp_config, got 'pp_config': make the pipeline of"
+    ):
         dist.parallelize(net, None, mesh, {"pp_config": {}})
     with pytest.raises(TypeError, match="PrepareLayerInput: fn: expected a function, got None"):
         dist.PrepareLayerInput()

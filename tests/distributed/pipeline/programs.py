@@ -488,6 +488,108 @@ def hybrid(name, micros, pipelines, clip=0.05):
     return losses, max(differences)
 
 
+WIDTH, HIDDEN, WORDS = 6, 8, 12
+
+
+class Row(nn.Layer):
+    """What one process holds of a network whose layers are cut over the group of tensor parallelism.
+
+    kind: "words", "block" or "logits". group: None for the whole layer. Parts are those of arrays that `number` draws.
+    """
+
+    def __init__(self, kind, number, group):
+        super().__init__()
+        layers, sizes = fleet.meta_parallel, {"words": (WORDS, WIDTH), "logits": (WIDTH, WORDS)}
+        self.kind, self.number = kind, number
+        if kind == "block":
+            given = ((WIDTH, HIDDEN), (HIDDEN, WIDTH))
+            if group is None:
+                self.a, self.b = nn.Linear(*given[0]), nn.Linear(*given[1])
+            else:
+                self.a = layers.ColumnParallelLinear(*given[0], has_bias=True, gather_output=False)
+                self.b = layers.RowParallelLinear(*given[1], has_bias=True, input_is_parallel=True)
+            self.norm = nn.LayerNorm(WIDTH)
+        elif kind == "words":
+            self.a = (
+                nn.Embedding(*sizes[kind]) if group is None else layers.VocabParallelEmbedding(*sizes[kind])
+            )
+        else:
+            cut = {"has_bias": True, "gather_output": False}
+            self.a = (
+                nn.Linear(*sizes[kind]) if group is None else layers.ColumnParallelLinear(*sizes[kind], **cut)
+            )
+        numbers = np.random.RandomState(number)
+        for parameter in self.parameters():
+            shape = list(parameter.shape)
+            axis = getattr(parameter, "split_axis", None)
+            if parameter.is_distributed:
+                shape[axis] *= group.nranks
+            value = numbers.randn(*shape) * 0.4
+            if parameter.is_distributed:
+                value = np.split(value, group.nranks, axis)[group.rank]
+            parameter.set_value(value)
+
+    def forward(self, x):
+        return x + self.b(self.a(self.norm(x)).tanh()) if self.kind == "block" else self.a(x)
+
+
+def tensor_and_pipeline(micros, steps, virtual):
+    """Two stages of two processes each, of `mp_degree` 2 and `pp_degree` 2, against one process: the losses, and
+    the largest differences of losses and of parameters."""
+    paddle.set_default_dtype("float64")
+    given = strategy(micros, 2)
+    given.hybrid_configs = {"dp_degree": 1, "mp_degree": 2, "pp_degree": 2}
+    fleet.init(is_collective=True, strategy=given)
+    hcg = fleet.get_hybrid_communicate_group()
+    group = hcg.get_model_parallel_group()
+    kinds = ["words", *["block"] * 6, "logits"]
+    descriptions = [LayerDesc(Row, kind, number, group) for number, kind in enumerate(kinds)]
+    parallel_loss = fleet.meta_parallel.ParallelCrossEntropy()
+    model = PipelineLayer(
+        descriptions,
+        topology=hcg.topology(),
+        loss_fn=lambda out, label: parallel_loss(out, label).mean(),
+        num_virtual_pipeline_stages=virtual,
+        seg_method="layer:Row",
+    )
+    whole = nn.Sequential(*[Row(kind, number, None) for number, kind in enumerate(kinds)])
+    settings = {"learning_rate": 0.05, "weight_decay": 0.1}
+    optimizers = [
+        paddle.optimizer.AdamW(
+            parameters=each.parameters(), grad_clip=nn.ClipGradByGlobalNorm(0.2), **settings
+        )
+        for each in (model, whole)
+    ]
+    pipeline, optimizer = fleet.distributed_model(model), fleet.distributed_optimizer(optimizers[0])
+    numbers, losses, differences = np.random.RandomState(3), [], []
+    x, y = (paddle.to_tensor(numbers.randint(0, WORDS, [micros * 2, 3])) for _ in range(2))
+    for _ in range(steps):
+        loss = pipeline.train_batch((x, y.unsqueeze(-1)), optimizer)
+        expected = 0.0
+        for part in range(micros):
+            rows = slice(part * 2, part * 2 + 2)
+            one = F.cross_entropy(whole(x[rows]), y[rows]) / micros
+            one.backward()
+            expected += float(one)
+        optimizers[1].step()
+        optimizers[1].clear_grad()
+        losses.append(expected)
+        differences.append(abs(float(loss) - expected))
+    own = {layer.number: layer for layer in model.sublayers() if isinstance(layer, Row)}
+    return losses, max(differences), max(_parts_apart(layer, whole, group) for layer in own.values())
+
+
+def _parts_apart(layer, whole, group):
+    """The largest difference between this process's parts of a layer and the whole one."""
+    largest = 0.0
+    for mine, all_ in zip(layer.parameters(), whole[layer.number].parameters(), strict=True):
+        value = all_.numpy()
+        if mine.is_distributed:
+            value = np.split(value, group.nranks, mine.split_axis)[group.rank]
+        largest = max(largest, np.abs(mine.numpy() - value).max())
+    return largest
+
+
 def another_pipeline_fails():
     """The errors of all processes of two pipelines where a stage of the second fails."""
     topology = fleet.CommunicateTopology(

@@ -77,6 +77,16 @@ def test_several_pipelines_by_fleets_names(workers, count, pipelines, name):
         assert difference < 1e-12
 
 
+@pytest.mark.servers
+@pytest.mark.parametrize("virtual", [1, 2])
+def test_stages_of_two_processes_each(workers, virtual):
+    """mp_degree 2 and pp_degree 2 beside one process, with clipping by the global norm."""
+    for losses, difference, parts in workers(4)(programs.tensor_and_pipeline, 4, 5, virtual):
+        assert losses[-1] < losses[0]
+        assert difference < 1e-12
+        assert parts < 1e-12
+
+
 # PaddlePaddle 3.3.1 on a CPU, one process and stage (its gloo does not send what its pipelines send): the losses of four
 # steps, and of an evaluation after them.
 OF_PADDLE = [

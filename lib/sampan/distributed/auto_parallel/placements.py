@@ -101,10 +101,11 @@ def to_torch(name: str, placements: Sequence[Placement], mesh: ProcessMesh, ndim
     """
     if not isinstance(placements, list | tuple):
         raise InvalidType(f"{name}: placements: expected a list, got {type(placements).__name__}")
-    if len(placements) > mesh.ndim:
+    if any(not isinstance(placement, Replicate) for placement in placements[mesh.ndim :]):
         raise InvalidArgument(
             f"{name}: placements: expected {mesh.ndim}, one for each axis of the mesh, got {len(placements)}"
         )
+    placements = placements[: mesh.ndim]  # Replicate for axes that the mesh does not have says nothing
     found: list[Any] = []
     for placement in placements:
         if isinstance(placement, Shard):
