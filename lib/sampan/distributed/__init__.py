@@ -64,6 +64,10 @@ _AUTO_PARALLEL = frozenset(
         "ContextParallel",
         "ConvParallel",
         "PrepareContextParallel",
+        "ShardedStateDict",
+        "ShardedWeight",
+        "build_sharded_state_dict",
+        "shard_weight",
         "PrepareLayerInput",
         "PrepareLayerOutput",
         "RowWiseParallel",
@@ -80,7 +84,7 @@ _ENTRIES = frozenset(("CountFilterEntry", "ProbabilityEntry", "ShowClickEntry"))
 
 def __getattr__(name: str) -> Any:
     """Distributed tensors and tables on shards are imported at their first use, which takes a second."""
-    if name in ("auto_parallel", "sharding"):
+    if name in ("auto_parallel", "rpc", "sharding"):
         return importlib.import_module(f"{__name__}.{name}")
     if name in _AUTO_PARALLEL:
         found = globals()[name] = getattr(importlib.import_module(f"{__name__}.auto_parallel"), name)

@@ -51,3 +51,7 @@ from .plans import parallelize as parallelize
 from .process_mesh import ProcessMesh as ProcessMesh
 from .process_mesh import get_mesh as get_mesh
 from .process_mesh import set_mesh as set_mesh
+from .sharded_weight import ShardedStateDict as ShardedStateDict
+from .sharded_weight import ShardedWeight as ShardedWeight
+from .sharded_weight import build_sharded_state_dict as build_sharded_state_dict
+from .sharded_weight import shard_weight as shard_weight

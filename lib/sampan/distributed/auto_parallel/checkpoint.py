@@ -19,14 +19,17 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from ...engine import tape
 from ...engine.errors import InvalidType
 from ...engine.tensor import Tensor
+from .sharded_weight import ShardedWeight, part
 
 _pending: list[Any] = []  # saves that run in the background
 
 
 def _buffers(nested: Any) -> Any:
-    """Nested dictionaries with buffers in place of Tensors."""
+    """Nested dictionaries with buffers in place of Tensors, also of each ShardedWeight."""
     if isinstance(nested, dict):
         return {key: _buffers(value) for key, value in nested.items()}
+    if isinstance(nested, ShardedWeight):
+        return part(nested)
     return nested.data if isinstance(nested, Tensor) else nested
 
 
@@ -55,6 +58,8 @@ def save_state_dict(
     async_save: bool = False,
 ) -> None:
     """Write a state, perhaps nested, to the folder `path`: the parts of all processes, each part once.
+
+    state_dict: Tensors, distributed or not, or parts of them (`build_sharded_state_dict`).
 
     All processes call it. unique_id: write to the folder of this number in `path`. async_save: write in the
     background, from a copy; the next call and `wait_for_saves` wait for it.
@@ -104,8 +109,9 @@ def _taken(state: dict[str, Any], read: dict[str, Any]) -> None:
     for key, value in state.items():
         if isinstance(value, dict):
             _taken(value, read[key])
-        elif isinstance(value, Tensor):
-            tape.written(value.data, counted=True)
+        elif isinstance(value, Tensor | ShardedWeight):
+            tensor = value if isinstance(value, Tensor) else value.local_tensor
+            tape.written(tensor.data, counted=True)
         else:
             state[key] = read[key]
 

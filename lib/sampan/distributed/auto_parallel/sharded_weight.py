@@ -1,0 +1,135 @@
+"""Parts of parameters with their place in the whole.
+
+`save_state_dict` writes them, of networks whose layers are cut by hand, as those of `fleet.meta_parallel`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint.metadata import (
+    ChunkStorageMetadata,
+    MetadataIndex,
+    TensorProperties,
+)
+from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, WriteItemType
+
+from ...engine.errors import InvalidArgument
+from ...engine.tensor import Tensor
+from ..group import Group
+
+__all__ = ["ShardedStateDict", "ShardedWeight", "build_sharded_state_dict", "shard_weight"]
+
+
+class ShardedWeight:
+    """The part of a parameter that this process has.
+
+    key: the parameter's name. local_tensor, local_shape: the part. global_shape: the whole. global_offset:
+    where the part begins along each axis. is_flattened, flattened_range: are kept, and refused by
+    `save_state_dict`.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        local_tensor: Tensor,
+        local_shape: tuple[int, ...],
+        global_shape: tuple[int, ...],
+        global_offset: tuple[int, ...],
+        is_flattened: bool = False,
+        flattened_range: slice | None = None,
+    ) -> None:
+        self.key = key
+        if local_tensor.is_dist():
+            self.local_tensor: Any = local_tensor._local_value()  # type: ignore[operator]  # see `tensor`
+            self.local_tensor.name = local_tensor.name
+            self.local_shape = tuple(self.local_tensor.shape)
+        else:
+            self.local_tensor, self.local_shape = local_tensor, tuple(local_shape)
+        self.global_shape, self.global_offset = global_shape, global_offset
+        self.is_flattened, self.flattened_range = is_flattened, flattened_range
+
+    def __str__(self) -> str:
+        return (
+            f"ShardedWeight(\n  key={self.key},\n"
+            f"  local_tensor={type(self.local_tensor).__name__}(shape={[*self.local_tensor.shape]}),\n"
+            f"  local_shape={self.local_shape},\n  global_shape={self.global_shape},\n"
+            f"  global_offset={self.global_offset},\n  flattened_range={self.flattened_range}\n)"
+        )
+
+
+ShardedStateDict = dict[str, ShardedWeight]
+
+
+def shard_weight(key: str, weight: Tensor, axis: int, group: Group) -> ShardedWeight:
+    """The place of `weight`, which is this process's part along `axis` of a parameter over the group.
+
+    All parts have the same shape. Raises ValueError for an axis that the weight does not have.
+    """
+    local = tuple(int(length) for length in weight.shape)
+    if not 0 <= axis < len(local):
+        raise InvalidArgument(f"Shard axis {axis} is invalid for tensor with shape {[*local]}")
+    whole, offset = list(local), [0] * len(local)
+    whole[axis] *= group.nranks
+    if group.nranks > 1:
+        offset[axis] = group.rank * local[axis]
+    return ShardedWeight(key, weight, local, tuple(whole), tuple(offset))
+
+
+def build_sharded_state_dict(
+    state_dict: dict[str, Tensor], shard_rules: dict[str, int] | None = None, prefix: str = ""
+) -> dict[str, ShardedWeight]:
+    """The state of a layer with the place of each part.
+
+    shard_rules: the axis of each Tensor that tensor parallelism cuts, by name; the others are whole in each
+    process. prefix: is put before each name.
+    """
+    found, rules = {}, shard_rules or {}
+    for key, tensor in state_dict.items():
+        name = f"{prefix}{key}"
+        if key in rules:
+            from ..fleet import fleet
+
+            group = fleet.get_hybrid_communicate_group().get_model_parallel_group()
+            found[name] = shard_weight(name, tensor, rules[key], group)
+        else:
+            shape = tuple(int(length) for length in tensor.shape)
+            found[name] = ShardedWeight(name, tensor, shape, shape, (0,) * len(shape))
+    return found
+
+
+class Part(torch.Tensor):
+    """The memory of a ShardedWeight as torch.distributed.checkpoint takes it: its protocol of
+    `_checkpointable`, which it asks only of tensors."""
+
+    chunk: ChunkStorageMetadata
+    whole: torch.Size
+    buffer: torch.Tensor
+
+    def size(self) -> torch.Size:  # type: ignore[override]
+        """The shape of the whole, which is compared with that in the checkpoint."""
+        return self.whole
+
+    def __create_write_items__(self, fqn: str, object: Any) -> list[WriteItem]:
+        data = TensorWriteData(self.chunk, TensorProperties.create_from_tensor(self.buffer), self.whole)
+        return [WriteItem(MetadataIndex(fqn, self.chunk.offsets), WriteItemType.SHARD, tensor_data=data)]
+
+    def __create_chunk_list__(self) -> list[ChunkStorageMetadata]:
+        return [self.chunk]
+
+    def __get_tensor_shard__(self, index: MetadataIndex) -> torch.Tensor:
+        return self.buffer
+
+
+def part(weight: ShardedWeight) -> Part:
+    """What `save_state_dict` and `load_state_dict` give to torch for a ShardedWeight."""
+    if weight.is_flattened:
+        raise InvalidArgument(
+            f"state_dict: {weight.key!r} is a flattened part; give it in the shape of the parameter"
+        )
+    buffer = weight.local_tensor.data
+    made = buffer.as_subclass(Part)
+    made.buffer, made.whole = buffer, torch.Size(weight.global_shape)
+    made.chunk = ChunkStorageMetadata(torch.Size(weight.global_offset), torch.Size(weight.local_shape))
+    return made

@@ -1,0 +1,78 @@
+"""Parts of parameters with their place, written by some processes and read by others."""
+
+import numpy as np
+import pytest
+
+import sampan
+import sampan.distributed as dist
+from sampan.distributed import fleet
+
+pytestmark = pytest.mark.servers
+
+
+def layer(degree):
+    """A ColumnParallelLinear of a group of `degree` processes, which belongs to a known array."""
+    strategy = fleet.DistributedStrategy()
+    count = dist.get_world_size()
+    strategy.hybrid_configs = {"mp_degree": degree, "dp_degree": count // degree}
+    fleet.init(is_collective=True, strategy=strategy)
+    return fleet.meta_parallel.ColumnParallelLinear(3, 8, has_bias=True, gather_output=False)
+
+
+RULES = {"weight": 1, "bias": 0}
+WHOLE = {"weight": np.arange(24.0).reshape(3, 8), "bias": np.arange(8.0) + 100}
+
+
+def part(name, values, group):
+    return np.split(values, group.nranks, RULES[name])[group.rank]
+
+
+def saved(folder, degree):
+    made = layer(degree)
+    group = made.model_parallel_group
+    for name, parameter in made.state_dict().items():
+        parameter.set_value(part(name, WHOLE[name], group).astype("float32"))
+    state = dist.build_sharded_state_dict(made.state_dict(), RULES, "net.")
+    text = str(state["net.weight"])
+    dist.save_state_dict(state, folder)
+    dist.barrier()
+    return text, state["net.weight"].global_offset
+
+
+def loaded(folder, degree):
+    made = layer(degree)
+    group = made.model_parallel_group
+    state = dist.build_sharded_state_dict(made.state_dict(), RULES, "net.")
+    version = made.weight.inplace_version
+    dist.load_state_dict(state, folder)
+    dist.barrier()
+    return [
+        np.array_equal(parameter.numpy(), part(name, WHOLE[name], group))
+        for name, parameter in made.state_dict().items()
+    ], made.weight.inplace_version > version
+
+
+@pytest.mark.parametrize(("before", "after"), [((2, 2), (4, 4)), ((4, 4), (4, 2)), ((4, 2), (2, 1))])
+def test_another_number_of_processes_reads_it(workers, tmp_path, before, after):
+    told = workers(before[0])(saved, str(tmp_path), before[1])
+    width = 8 // before[1]
+    assert told[1] == (
+        f"ShardedWeight(\n  key=net.weight,\n  local_tensor=Parameter(shape=[3, {width}]),\n"
+        f"  local_shape=(3, {width}),\n  global_shape=(3, 8),\n  global_offset=(0, {width}),\n"
+        "  flattened_range=None\n)",
+        (0, width),
+    )
+    assert workers(after[0])(loaded, str(tmp_path), after[1]) == [([True, True], True)] * after[0]
+    merged = dist.load_merged_state_dict(str(tmp_path))
+    assert {name: value.tolist() for name, value in merged.items()} == {
+        f"net.{name}": values.tolist() for name, values in WHOLE.items()
+    }
+
+
+def test_errors(tmp_path):
+    weight = sampan.ones([2, 3])
+    with pytest.raises(ValueError, match=r"Shard axis 2 is invalid for tensor with shape \[2, 3\]"):
+        dist.shard_weight("w", weight, 2, dist.collective.Group())
+    flat = dist.ShardedWeight("w", weight, (2, 3), (4, 3), (0, 0), True, slice(0, 6))
+    with pytest.raises(ValueError, match="'w' is a flattened part"):
+        dist.save_state_dict({"w": flat}, str(tmp_path))

@@ -1,0 +1,112 @@
+"""Functions that run in other processes."""
+
+import os
+import time
+from multiprocessing.connection import Client
+
+import numpy as np
+import pytest
+
+import sampan as paddle
+import sampan.distributed as dist
+from sampan.distributed import rpc
+from sampan.distributed.spawn import free_ports
+
+pytestmark = pytest.mark.servers
+
+
+def where(a, b=0):
+    return rpc.get_current_worker_info().name, os.getpid(), a + b
+
+
+def doubled(x):
+    return x * 2
+
+
+def fails(number):
+    raise ZeroDivisionError(f"number {number}")
+
+
+def back(name):
+    """Called by another worker, this calls that one."""
+    return rpc.rpc_sync(name, where, args=(1,))[0]
+
+
+def slow(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def unpicklable():
+    return lambda: 0
+
+
+def calls(port):
+    rank = dist.get_rank()
+    names = [f"worker{number}" for number in range(dist.get_world_size())]
+    rpc.init_rpc(names[rank], rank, len(names), f"127.0.0.1:{port}")
+    other = names[(rank + 1) % len(names)]
+    found = {}
+    found["pid"], (name, pid, total) = os.getpid(), rpc.rpc_sync(other, where, args=(2,), kwargs={"b": 3})
+    found["called"] = name == other, pid, total
+    found["itself"] = rpc.rpc_sync(names[rank], where, args=(1,))[1] == os.getpid()
+    futures = [rpc.rpc_async(other, doubled, args=(paddle.full([3], float(k)),)) for k in range(20)]
+    found["tensors"] = [future.wait().tolist() for future in futures]
+    found["back"] = rpc.rpc_sync(other, back, args=(names[rank],)) == names[rank]
+    found["infos"] = [info.name for info in rpc.get_all_worker_infos()], rpc.get_worker_info(other).rank
+    with pytest.raises(ZeroDivisionError, match="number 5") as caught:
+        rpc.rpc_sync(other, fails, args=(5,))
+    found["note"] = f"in worker {other}" in caught.value.__notes__[0]
+    with pytest.raises(TypeError, match="cannot send the result"):
+        rpc.rpc_sync(other, unpicklable)
+    began = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"no result within 0\.2 s"):
+        rpc.rpc_sync(other, slow, args=(1.0,), timeout=0.2)
+    found["waited"] = time.monotonic() - began
+    found["after"] = rpc.rpc_sync(other, slow, args=(0,)) == 0  # not the late answer
+    with pytest.raises(ValueError, match="to: expected one of worker0, worker1"):
+        rpc.rpc_sync("nobody", slow)
+    with pytest.raises(RuntimeError, match=f"is worker {names[rank]} already"):
+        rpc.init_rpc("again", rank, len(names), f"127.0.0.1:{port}")
+    info = rpc.get_worker_info(other)
+    with pytest.raises((OSError, EOFError, Exception)) as refused:
+        Client((info.ip, info.port), authkey=b"another key")
+    found["refused"] = type(refused.value).__name__
+    rpc.shutdown()
+    with pytest.raises(RuntimeError, match="rpc_async: call init_rpc first"):
+        rpc.rpc_sync(other, slow)
+    return found
+
+
+def test_functions_run_in_the_other_process(workers):
+    (port,) = free_ports(1)
+    both = workers(2)(calls, port)
+    for one, other in (both, both[::-1]):
+        assert one["called"] == (True, other["pid"], 5)
+        assert one["tensors"] == [[2.0 * k] * 3 for k in range(20)]
+        assert one["itself"] and one["back"] and one["note"] and one["after"]
+        assert one["infos"][0] == ["worker0", "worker1"]
+        assert 0.2 <= one["waited"] < 0.9
+        assert one["refused"] == "AuthenticationError"
+
+
+def test_one_worker_as_in_paddles_examples(monkeypatch, capsys):
+    port, own = free_ports(2)
+    monkeypatch.setenv("PADDLE_WORKER_ENDPOINT", f"127.0.0.1:{own}")
+    rpc.init_rpc("worker0", rank=0, world_size=1, master_endpoint=f"127.0.0.1:{port}")
+    future = rpc.rpc_async("worker0", np.add, args=(2, 3))
+    print(future.wait(), rpc.get_all_worker_infos())
+    rpc.shutdown()
+    assert capsys.readouterr().out == f"5 [{{name: worker0, rank: 0, ip: 127.0.0.1, port: {own}}}]\n"
+    with pytest.raises(ValueError, match="master_endpoint: expected host:port, got ''"):
+        rpc.init_rpc("worker0", 0, 1)
+
+
+def same_name(port):
+    with pytest.raises(AssertionError, match="name `twin` is repeated"):
+        rpc.init_rpc("twin", dist.get_rank(), 2, f"127.0.0.1:{port}")
+    dist.barrier()  # the store is that of rank 0
+
+
+def test_names_are_unique(workers):
+    workers(2)(same_name, free_ports(1)[0])
