@@ -71,7 +71,7 @@ def test_the_sampler_shares_samples_out(workers, count, batch):
 
 def test_an_environment_of_several_needs_a_connection(monkeypatch):
     monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
-    with pytest.raises(RuntimeError, match=re.escape("2 processes: call init_parallel_env() first")):
+    with pytest.raises(AssertionError, match=re.escape("2 processes: call init_parallel_env() first")):
         paddle.DataParallel(paddle.nn.Linear(2, 2))
 
 

@@ -23,6 +23,7 @@ from .launch.main import launch as launch
 from .objects import *
 from .point_to_point import *
 from .spawn import spawn as spawn
+from .static_names import *
 
 parallel_helper = parallel.parallel_helper
 
@@ -68,6 +69,7 @@ _AUTO_PARALLEL = frozenset(
         "ShardedWeight",
         "build_sharded_state_dict",
         "shard_weight",
+        "to_distributed",
         "PrepareLayerInput",
         "PrepareLayerOutput",
         "RowWiseParallel",
@@ -97,3 +99,10 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"{__name__}.parameter_server.entries"), name)
         return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Also the names that are not imported yet."""
+    more = ("InMemoryDataset", "QueueDataset", "auto_parallel", "rpc", "sharding")
+    sharded = ("group_sharded_parallel", "save_group_sharded_model")
+    return sorted({*globals(), *_AUTO_PARALLEL, *_ENTRIES, *more, *sharded})

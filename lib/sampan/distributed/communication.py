@@ -35,5 +35,10 @@ from .point_to_point import send as send
 
 group = sys.modules[f"{__name__}.group"] = collective
 sys.modules[f"{__name__}.stream"] = stream
+# Paddle has a module for each collective, below the function of its name.
+for _name in ("all_gather", "all_reduce", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"):
+    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
+for _name in ("all_to_all", "batch_isend_irecv", "recv", "send"):
+    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 all_to_all = alltoall

@@ -169,7 +169,7 @@ class DataParallel(Layer):
 
 
 def _processes(group: Any) -> int:
-    """How many there are in the group. RuntimeError where the environment names several, and they are not
+    """How many there are in the group. AssertionError where the environment names several, and they are not
     connected."""
     if group is not None:
         return int(group.nranks)
@@ -179,7 +179,7 @@ def _processes(group: Any) -> int:
     from .parallel import ParallelEnv
 
     if (count := ParallelEnv().world_size) > 1:
-        raise RuntimeError(
+        raise AssertionError(
             f"DataParallel: the environment names {count} processes: call init_parallel_env() first"
         )
     return 1

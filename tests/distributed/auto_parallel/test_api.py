@@ -76,3 +76,14 @@ def test_one_process_imports_nothing_of_it_and_can_run_it():
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("[3.0, 3.0] [Shard(dim=0)] Tensor(shape=[2]")
+
+
+def test_the_text_of_how_a_tensor_lies():
+    """As PaddlePaddle 3.3.1 prints it."""
+    mesh = dist.ProcessMesh([[2, 4, 5], [0, 1, 3]], dim_names=["x", "y"])
+    text = (
+        "{process_mesh: {shape: [2,3], process_ids: [2,4,5,0,1,3], dim_names: [x,y]}, dim_mappings: [[1] [] ], "
+        "batch_dim: 0, chunk_id: 0, skip_check_mesh: 0, dynamic_dims: [0,0], annotated: [dims_mapping: "
+        "1,process_mesh: 1], partial: [], split_factor: .}"
+    )
+    assert str(dist.DistAttr(mesh, ["y", None])) == text

@@ -99,6 +99,26 @@ def embedding():
     return close(rows, table[ids]), close(layer.weight.grad, part(gradient, 0)), told
 
 
+def several_labels(sums):
+    """Losses and gradient of logits with three weighted labels each, of which some are ignored, beside one process."""
+    group = begin(mp_degree=2).get_model_parallel_group()
+    logits, weights = numbers(4, 3, 6, seed=1) * 6, np.abs(numbers(4, 3, 3, seed=2))
+    labels = np.random.RandomState(3).randint(0, 6, [4, 3, 3])
+    labels[0, 0, 0] = labels[2, 1] = -100
+    x = paddle.to_tensor(part(logits, -1), stop_gradient=False)
+    layer = meta_parallel.ParallelMultiLabelCrossEntropy(sum_multi_label_loss=sums)
+    losses = layer(x, paddle.to_tensor(labels), paddle.to_tensor(weights))
+    losses.sum().backward()
+    shifted = np.log(np.exp(logits).sum(-1, keepdims=True))
+    each = (shifted - np.take_along_axis(logits, np.maximum(labels, 0), -1)) * weights * (labels >= 0)
+    expected = each.sum(-1, keepdims=True) if sums else each
+    used = weights * (labels >= 0)
+    hot = (np.eye(6)[np.maximum(labels, 0)] * used[..., None]).sum(-2)
+    gradient = np.exp(logits - shifted) * used.sum(-1, keepdims=True) - hot
+    assert group.nranks == 2
+    return np.abs(losses.numpy() - expected).max(), np.abs(x.grad.numpy() - part(gradient, -1)).max()
+
+
 def cross_entropy(ignored):
     """Differences of losses and gradient; shapes."""
     begin(mp_degree=2)

@@ -91,3 +91,27 @@ def test_settings_of_hybrid_parallelism():
         strategy.hybrid_configs = {"pp_configs": {"no_key": 1}}
     with pytest.raises(AttributeError, match="no_name"):
         strategy.hybrid_configs["pp_configs"].no_name  # noqa: B018  # that it is read is the test
+
+
+def test_workers_of_a_given_role(capsys):
+    """PaddlePaddle's examples of `get_file_shard`, `print_on_rank` and `all_gather`: the role says which worker it is."""
+    servers, workers = ["127.0.0.1:6001", "127.0.0.1:6002"], ["127.0.0.1:6003", "127.0.0.1:6004"]
+    for current, files in ((0, ["file1", "file2"]), (1, ["file3"])):
+        role = fleet.UserDefinedRoleMaker(
+            is_collective=False,
+            init_gloo=False,
+            current_id=current,
+            role=fleet.Role.WORKER,
+            worker_endpoints=workers,
+            server_endpoints=servers,
+        )
+        fleet.init(role)
+        assert fleet.util.get_file_shard(["file1", "file2", "file3"]) == files
+        fleet.util.print_on_rank(f"worker {current}", 1)
+        assert fleet.util.all_gather(7) == 7  # nothing is connected
+        assert (fleet.worker_index(), fleet.worker_num()) == (current, 2)
+    assert capsys.readouterr().out == "worker 1\n"
+    with pytest.warns(UserWarning, match="collective_perf is only for collective mode"):
+        assert fleet.collective_perf("allreduce") is None
+    fleet.init(is_collective=True)
+    assert fleet.collective_perf("allreduce", round=2, size_and_time={1024: 0.1}) is None

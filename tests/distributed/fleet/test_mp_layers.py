@@ -63,6 +63,14 @@ def test_one_process():
         meta_parallel.ParallelCrossEntropy()(logits, paddle.to_tensor([3]))
 
 
+@pytest.mark.servers
+@pytest.mark.parametrize("sums", [True, False])
+def test_several_labels(workers, sums):
+    for value, gradient in workers(2)(programs.several_labels, sums):
+        assert value < 1e-12
+        assert gradient < 1e-12
+
+
 def test_paddles_modules():
     from sampan.distributed.fleet.layers.mpu import mp_ops
     from sampan.distributed.fleet.layers.mpu.mp_layers import RowParallelLinear

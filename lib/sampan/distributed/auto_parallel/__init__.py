@@ -4,9 +4,13 @@ Tensors are marked with `shard_tensor`; the program stays that of one process. I
 torch's DTensor: see `dispatch` for how an operator runs, `transfer` for the tape.
 """
 
+import sys
+
+from . import context, model, optimizer, placements, plans
 from . import layer_rules as layer_rules
 from . import rules as rules
 from . import tensor as tensor
+from . import to_distributed as high_level_api
 from .api import DistAttr as DistAttr
 from .api import dtensor_from_fn as dtensor_from_fn
 from .api import dtensor_from_local as dtensor_from_local
@@ -55,3 +59,20 @@ from .sharded_weight import ShardedStateDict as ShardedStateDict
 from .sharded_weight import ShardedWeight as ShardedWeight
 from .sharded_weight import build_sharded_state_dict as build_sharded_state_dict
 from .sharded_weight import shard_weight as shard_weight
+from .to_distributed import ToDistributedConfig as ToDistributedConfig
+from .to_distributed import to_distributed as to_distributed
+
+# Paddle's modules inside, which are those here.
+_MODULES = {
+    "high_level_api": high_level_api,
+    "placement_type": placements,
+    "strategy": model,
+    "intermediate": plans,
+    "intermediate.context_parallel": context,
+    "intermediate.parallelize": plans,
+    "intermediate.pipeline_parallel": plans,
+    "intermediate.sharded_data_parallel": optimizer,
+    "intermediate.tensor_parallel": plans,
+}
+for _name, _module in _MODULES.items():
+    sys.modules[f"{__name__}.{_name}"] = _module

@@ -176,7 +176,14 @@ class DistAttr:
         return found
 
     def __str__(self) -> str:
-        return f"{{process_mesh: {self.process_mesh.described()}, dims_mappings: {self.dims_mapping}}}"
+        """The text of PaddlePaddle's TensorDistAttr."""
+        cut = "".join(f"[{'' if axis < 0 else axis}] " for axis in self.dims_mapping)
+        none = ",".join("0" for _ in self.dims_mapping)
+        return (
+            f"{{process_mesh: {self.process_mesh.described()}, dim_mappings: [{cut}], batch_dim: 0, "
+            f"chunk_id: 0, skip_check_mesh: 0, dynamic_dims: [{none}], annotated: [dims_mapping: "
+            "1,process_mesh: 1], partial: [], split_factor: .}"
+        )
 
 
 __all__ = [

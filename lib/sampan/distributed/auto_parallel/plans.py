@@ -199,8 +199,8 @@ class ConvParallel(PlanBase):
     they are.
     """
 
-    def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: list[str]) -> None:
-        axis = process_mesh.dim_names.index("mp")
+    def apply(self, layer: Any, process_mesh: ProcessMesh, shard_param_list: list[str]) -> None:
+        axis = _axis(process_mesh)
         dim = 3 if layer.data_format == "NCHW" else 2
 
         def cut(_: Any, inputs: Any) -> Any:

@@ -42,7 +42,8 @@ class ShardedWeight:
     ) -> None:
         self.key = key
         if local_tensor.is_dist():
-            self.local_tensor: Any = local_tensor._local_value()  # type: ignore[operator]  # see `tensor`
+            whole: Any = local_tensor  # its methods are those of `tensor`
+            self.local_tensor: Any = whole._local_value()
             self.local_tensor.name = local_tensor.name
             self.local_shape = tuple(self.local_tensor.shape)
         else:
@@ -103,7 +104,7 @@ class Part(torch.Tensor):
     """The memory of a ShardedWeight as torch.distributed.checkpoint takes it: its protocol of
     `_checkpointable`, which it asks only of tensors."""
 
-    chunk: ChunkStorageMetadata
+    place: ChunkStorageMetadata
     whole: torch.Size
     buffer: torch.Tensor
 
@@ -112,11 +113,11 @@ class Part(torch.Tensor):
         return self.whole
 
     def __create_write_items__(self, fqn: str, object: Any) -> list[WriteItem]:
-        data = TensorWriteData(self.chunk, TensorProperties.create_from_tensor(self.buffer), self.whole)
-        return [WriteItem(MetadataIndex(fqn, self.chunk.offsets), WriteItemType.SHARD, tensor_data=data)]
+        data = TensorWriteData(self.place, TensorProperties.create_from_tensor(self.buffer), self.whole)
+        return [WriteItem(MetadataIndex(fqn, self.place.offsets), WriteItemType.SHARD, tensor_data=data)]
 
     def __create_chunk_list__(self) -> list[ChunkStorageMetadata]:
-        return [self.chunk]
+        return [self.place]
 
     def __get_tensor_shard__(self, index: MetadataIndex) -> torch.Tensor:
         return self.buffer
@@ -131,5 +132,5 @@ def part(weight: ShardedWeight) -> Part:
     buffer = weight.local_tensor.data
     made = buffer.as_subclass(Part)
     made.buffer, made.whole = buffer, torch.Size(weight.global_shape)
-    made.chunk = ChunkStorageMetadata(torch.Size(weight.global_offset), torch.Size(weight.local_shape))
+    made.place = ChunkStorageMetadata(torch.Size(weight.global_offset), torch.Size(weight.local_shape))
     return made

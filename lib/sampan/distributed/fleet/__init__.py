@@ -34,6 +34,8 @@ _DATASETS = ("DatasetBase", "InMemoryDataset", "QueueDataset")
 
 def __getattr__(name: str) -> Any:
     """The one Fleet's methods are this module's functions."""
+    if name == "auto":
+        return importlib.import_module("..auto_parallel", __name__)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _DATASETS:

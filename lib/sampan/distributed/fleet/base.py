@@ -114,27 +114,43 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
     def roles(self) -> Roles:
         """The role that was given."""
         given = self._settings
-        endpoints, workers = tuple(given.get("server_endpoints", ())), given.get("worker_num", 1)
+        endpoints = tuple(given.get("server_endpoints", ()))
+        workers = given.get("worker_num") or len(given.get("worker_endpoints", ())) or 1
         is_server = given.get("role", Role.WORKER) == Role.SERVER
         return Roles(is_server, given.get("current_id", 0), workers, endpoints)
 
 
 class UtilBase:
-    """Exchanges of numbers, arrays and lists between processes that `init(is_collective=True)` connected."""
+    """Exchanges of numbers, arrays and lists between processes that `init(is_collective=True)` connected.
+
+    fleet: whose workers get files and print; None for the processes of the environment.
+    """
+
+    def __init__(self, fleet: Any = None) -> None:
+        self._fleet = fleet
+
+    def _worker(self) -> tuple[int, int]:
+        """The number of this worker, and how many there are."""
+        if self._fleet is None:
+            return get_rank(), get_world_size()
+        return self._fleet.worker_index(), self._fleet.worker_num()
 
     def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
         """The sum, "min" or "max" over all processes; the input itself with one."""
         how = {"sum": np.add, "min": np.minimum, "max": np.maximum}
         if mode not in how:
             raise ValueError(f"all_reduce: mode: expected one of {', '.join(how)}, got {mode!r}")
+        if not is_initialized():
+            return input
         each = self.all_gather(input)
-        return input if len(each) == 1 else functools.reduce(how[mode], map(np.asarray, each))
+        return functools.reduce(how[mode], map(np.asarray, each))
 
-    def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
-        """The inputs of all processes, by rank."""
-        each = [input]
-        if is_initialized():
-            all_gather_object(each := [], input)
+    def all_gather(self, input: Any, comm_world: str = "worker") -> Any:
+        """The inputs of all processes in a list, by rank; the input itself where none are connected."""
+        if not is_initialized():
+            return input
+        each: list[Any] = []
+        all_gather_object(each, input)
         return each
 
     def barrier(self, comm_world: str = "worker") -> None:
@@ -146,14 +162,14 @@ class UtilBase:
         """The files of this worker: the list in equal parts, of which the first ones have one more."""
         if not isinstance(files, list):
             raise TypeError(f"files should be a list of file need to be read, got {type(files).__name__}")
-        size, more = divmod(len(files), get_world_size())
-        rank = get_rank()
+        rank, count = self._worker()
+        size, more = divmod(len(files), count)
         begin = rank * size + min(rank, more)
         return files[begin : begin + size + (rank < more)]
 
     def print_on_rank(self, message: str, rank_id: int) -> None:
         """Print in one process."""
-        if rank_id == get_rank():
+        if rank_id == self._worker()[0]:
             print(message)
 
 
@@ -161,7 +177,7 @@ class Fleet:
     """`init`, then `distributed_model(model)` and `distributed_optimizer(optimizer)`."""
 
     def __init__(self) -> None:
-        self.util = UtilBase()
+        self.util = UtilBase(self)
         self._user_defined_strategy = DistributedStrategy()
         self._role_maker: Any = None
         self._is_collective = False
@@ -256,6 +272,17 @@ class Fleet:
         """The workers' addresses; Paddle's answer for one worker, as none listens."""
         each = ParallelEnv().trainer_endpoints if get_world_size() > 1 else ["127.0.0.1:6170"]
         return ",".join(each) if to_string else each
+
+    def collective_perf(
+        self, comm_type: str, round: int = 50, size_and_time: dict[int, float] | None = None
+    ) -> None:
+        """Nothing, as in PaddlePaddle 3.3; it warns where processes are not connected."""
+        if not self._is_collective:
+            warnings.warn(
+                "fleet.collective_perf is only for collective mode, will return with no test acted.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def barrier_worker(self) -> None:
         """Wait for all processes that `init(is_collective=True)` connected."""

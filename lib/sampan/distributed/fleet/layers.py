@@ -7,6 +7,7 @@ from . import mp_ops as mp_ops
 from . import parallel_random as random
 from .mp_layers import ColumnParallelLinear as ColumnParallelLinear
 from .mp_layers import ParallelCrossEntropy as ParallelCrossEntropy
+from .mp_layers import ParallelMultiLabelCrossEntropy as ParallelMultiLabelCrossEntropy
 from .mp_layers import RowParallelLinear as RowParallelLinear
 from .mp_layers import VocabParallelEmbedding as VocabParallelEmbedding
 from .parallel_random import RNGStatesTracker as RNGStatesTracker

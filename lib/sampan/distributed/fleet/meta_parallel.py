@@ -13,9 +13,10 @@ from ..pipeline import PipelineParallelWithInterleave as PipelineParallelWithInt
 from ..pipeline import PipelineParallelWithInterleaveFthenB as PipelineParallelWithInterleaveFthenB
 from ..pipeline import SharedLayerDesc as SharedLayerDesc
 from ..pipeline import register_global_pipeline_parallel_hook as register_global_pipeline_parallel_hook
-from . import layers
+from . import group_sharded, layers
 from .mp_layers import ColumnParallelLinear as ColumnParallelLinear
 from .mp_layers import ParallelCrossEntropy as ParallelCrossEntropy
+from .mp_layers import ParallelMultiLabelCrossEntropy as ParallelMultiLabelCrossEntropy
 from .mp_layers import RowParallelLinear as RowParallelLinear
 from .mp_layers import VocabParallelEmbedding as VocabParallelEmbedding
 from .parallel_model import ShardingParallel as ShardingParallel
@@ -30,3 +31,9 @@ for _name, _module in (("mp_layers", layers.mp_layers), ("random", layers.random
     sys.modules[f"{__name__}.parallel_layers.{_name}"] = _module
 sys.modules[f"{__name__}.parallel_layers.pp_layers"] = pipeline.layers
 pipeline_parallel = sys.modules[f"{__name__}.pipeline_parallel"] = pipeline.parallel
+sharding = sys.modules[f"{__name__}.sharding"] = group_sharded
+for _name in ("optimizer_stage2", "stage2", "stage3", "utils"):
+    sys.modules[f"{__name__}.sharding.group_sharded_{_name}"] = group_sharded
+tensor_parallel = sharding_parallel = sys.modules[__name__]
+for _name in ("tensor_parallel", "sharding_parallel"):
+    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]

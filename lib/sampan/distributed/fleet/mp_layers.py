@@ -25,7 +25,13 @@ from . import topology
 from .mp_ops import copied, joined, own_columns, total
 from .parallel_random import get_rng_state_tracker
 
-__all__ = ["ColumnParallelLinear", "ParallelCrossEntropy", "RowParallelLinear", "VocabParallelEmbedding"]
+__all__ = [
+    "ColumnParallelLinear",
+    "ParallelCrossEntropy",
+    "ParallelMultiLabelCrossEntropy",
+    "RowParallelLinear",
+    "VocabParallelEmbedding",
+]
 
 
 class _Parallel(Layer):
@@ -180,21 +186,52 @@ class ParallelCrossEntropy(_Parallel):
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         """log(sum of exp(logits)) - logit of the label."""
-        group, columns = self.model_parallel_group, input.shape[-1]
         labels = label if label.ndim == input.ndim else label.unsqueeze(-1)
-        kept = labels != self.ignore_index
-        given = labels.data[kept.data]
-        if given.numel() and not 0 <= int(given.min()) <= int(given.max()) < columns * group.nranks:
-            raise InvalidArgument(
-                f"ParallelCrossEntropy: label: expected 0 to {columns * group.nranks - 1} or "
-                f"{self.ignore_index}, got {int(given.min())} to {int(given.max())}"
-            )
-        largest = input.data.amax(-1, keepdim=True)
-        all_reduce(largest, ReduceOp.MAX, group)
-        shifted = input - Tensor(torch.nan_to_num(largest, neginf=0.0))
-        own = labels - group.rank * columns
-        here = (own >= 0).logical_and(own < columns)
-        chosen = take_along_axis(shifted, where(here, own, zeros_like(own)).astype("int64"), -1)
-        target = total(where(here, chosen, zeros_like(chosen)), group)
-        loss = total(shifted.exp().sum(-1, keepdim=True), group).log() - target
-        return where(kept, loss, zeros_like(loss))
+        return _label_losses(type(self).__name__, input, labels, self.ignore_index, self.model_parallel_group)
+
+
+class ParallelMultiLabelCrossEntropy(_Parallel):
+    """Softmax and cross entropy with several labels for each row, each with a weight: logits [..., classes /
+    processes], labels and weights [..., labels] give losses [..., 1].
+
+    ignore_index: labels with a loss of 0. sum_multi_label_loss: False gives the loss of each label [...,
+    labels].
+    """
+
+    def __init__(
+        self,
+        mp_group: Group | None = None,
+        name: str | None = None,
+        ignore_index: int = -100,
+        sum_multi_label_loss: bool = True,
+    ) -> None:
+        super().__init__(mp_group, name)
+        self.ignore_index, self.sum_multi_label_loss = ignore_index, sum_multi_label_loss
+
+    def forward(self, input: Tensor, label: Tensor, smooth_weight: Tensor) -> Tensor:
+        """The weighted sum of the losses of the labels."""
+        losses = _label_losses(
+            type(self).__name__, input, label, self.ignore_index, self.model_parallel_group
+        )
+        weighted = losses * smooth_weight
+        return weighted.sum(-1, keepdim=True) if self.sum_multi_label_loss else weighted
+
+
+def _label_losses(name: str, input: Tensor, labels: Tensor, ignore_index: int, group: Group) -> Tensor:
+    """The loss of each label [..., labels] of logits [..., classes / processes]."""
+    columns, kept = input.shape[-1], labels != ignore_index
+    given = labels.data[kept.data]
+    if given.numel() and not 0 <= int(given.min()) <= int(given.max()) < columns * group.nranks:
+        raise InvalidArgument(
+            f"{name}: label: expected 0 to {columns * group.nranks - 1} or {ignore_index}, got "
+            f"{int(given.min())} to {int(given.max())}"
+        )
+    largest = input.data.amax(-1, keepdim=True)
+    all_reduce(largest, ReduceOp.MAX, group)
+    shifted = input - Tensor(torch.nan_to_num(largest, neginf=0.0))
+    own = labels - group.rank * columns
+    here = (own >= 0).logical_and(own < columns)
+    chosen = take_along_axis(shifted, where(here, own, zeros_like(own)).astype("int64"), -1)
+    target = total(where(here, chosen, zeros_like(chosen)), group)
+    loss: Tensor = total(shifted.exp().sum(-1, keepdim=True), group).log() - target
+    return where(kept, loss, zeros_like(loss))

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..collective import _get_default_group
-from ..environment import get_world_size
-from ..parallel import several
-from ..row_exchange import mean_of_dense
+from ...collective import _get_default_group
+from ...environment import get_world_size
+from ...parallel import several
+from ...row_exchange import mean_of_dense
 
-__path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
 hybrid_parallel_util = fs = log_util = sys.modules[__name__]
 for _name in ("hybrid_parallel_util", "fs"):
     sys.modules[f"{__name__}.{_name}"] = fs
@@ -27,7 +26,7 @@ def recompute(
 ) -> Any:
     """`function(*args, **kwargs)`, which runs a second time in the backward pass, to save memory; values and
     gradients are the same. See `pipeline.recompute`."""
-    from ..pipeline.recompute import recomputed
+    from ...pipeline.recompute import recomputed
 
     return recomputed(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
 

@@ -1,0 +1,58 @@
+"""Names of static programs and of GPUs: what they say at their call."""
+
+import importlib
+
+import pytest
+
+import sampan as paddle
+import sampan.distributed as dist
+
+
+def test_they_say_what_to_use_instead():
+    with pytest.raises(ValueError, match="split cannot be used in dynamic graph mode, please use"):
+        dist.split(paddle.ones([2, 2]), (2, 2), "linear")
+    with pytest.raises(NotImplementedError, match="is_dataset_splitted=True"):
+        dist.enable_auto_dp()
+    with pytest.raises(NotImplementedError, match="shard_tensor, or use local_map"):
+        dist.shard_op(paddle.matmul)
+    for name, instead in (
+        ("save_persistables", "save_state_dict"),
+        ("load_persistables", "load_state_dict"),
+        ("load_inference_model_distributed", r"static\.load_inference_model"),
+    ):
+        with pytest.raises(NotImplementedError, match=f"io.{name}: .*{instead}"):
+            getattr(dist.io, name)(None, "folder")
+
+
+def test_what_they_answer(ready):
+    assert dist.create_nccl_config({"commName": "tp", "nchannels": 4}) is None
+    assert dist.new_group([0], nccl_config=dist.create_nccl_config()).nranks == 1
+    assert dist.in_auto_parallel_align_mode() is False
+    assert dist.io.is_persistable(paddle.nn.Linear(1, 1).weight)
+    assert not dist.io.is_persistable(3)
+
+
+def test_addresses_of_paddle():
+    for module, names in {
+        "io": "save_persistables",
+        "communication.all_reduce": "all_reduce",
+        "communication.all_to_all": "alltoall alltoall_single",
+        "communication.batch_isend_irecv": "P2POp batch_isend_irecv",
+        "auto_parallel.placement_type": "Shard Replicate Partial Placement",
+        "auto_parallel.high_level_api": "to_distributed ToDistributedConfig",
+        "auto_parallel.intermediate.parallelize": "parallelize",
+        "auto_parallel.intermediate.tensor_parallel": "PlanBase ColWiseParallel ConvParallel",
+        "auto_parallel.intermediate.context_parallel": "ContextParallel PrepareContextParallel",
+        "auto_parallel.intermediate.pipeline_parallel": "SplitPoint",
+        "auto_parallel.strategy": "Strategy",
+        "fleet.meta_parallel.sharding.group_sharded_stage3": "GroupShardedStage3",
+        "fleet.meta_parallel.tensor_parallel": "TensorParallel",
+        "rpc": "init_rpc rpc_sync rpc_async shutdown get_worker_info",
+    }.items():
+        found = importlib.import_module(f"sampan.distributed.{module}")
+        assert [name for name in names.split() if not hasattr(found, name)] == [], module
+    assert dist.fleet.auto.set_mesh is dist.set_mesh
+
+
+def test_dir_lists_names_that_are_not_imported_yet():
+    assert {"ContextParallel", "shard_tensor", "to_distributed", "rpc", "QueueDataset"} <= set(dir(dist))
