@@ -351,9 +351,9 @@ _ones: dict[Any, torch.Tensor] = {}  # the gradient of a loss with respect to it
 def _ones_like(data: torch.Tensor) -> torch.Tensor:
     if data.dim():
         return torch.ones_like(data)
-    kind = data.dtype, data.device
+    kind = data.device, data.dtype
     if kind not in _ones:
-        _ones[kind] = torch.ones_like(data)
+        _ones[kind] = torch.ones(()).to(*kind)  # a plain buffer, also where the loss is a DTensor
     return _ones[kind]
 
 
