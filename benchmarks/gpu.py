@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 import sampan as paddle
+from benchmarks.rows.networks import resnet18_torch
 from sampan import embedding, graph, nn, sparse
 from sampan.graph import nn as gnn
 from sampan.models.gpt import GPT
@@ -79,12 +80,8 @@ def lenet() -> tuple[Step, Step]:
 
 
 def resnet() -> tuple[Step, Step]:
-    import torchvision
-
-    ours = paddle.vision.models.resnet18(num_classes=1000)
-    return steps_of(
-        ours, torchvision.models.resnet18().cuda(), both((32, 3, 224, 224)), both((32,), 1000), 1000
-    )
+    ours, theirs = paddle.vision.models.resnet18(num_classes=1000), resnet18_torch(torch, 1000).cuda()
+    return steps_of(ours, theirs, both((32, 3, 224, 224)), both((32,), 1000), 1000)
 
 
 def lstm() -> tuple[Step, Step]:

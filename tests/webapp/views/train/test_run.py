@@ -282,7 +282,7 @@ def one(sketch: Any) -> bytes:
 
 
 def test_the_bars_move_while_it_trains(page: TrainPage) -> None:
-    page.form.epochs.value = "60"
+    page.form.epochs.value = "240"  # some seconds: the answer follows several times in each
     page.sketch.pad.pixels = one(page.sketch)
     answers: list[str] = []
     page.sketch.answer.observe(lambda change: answers.append(change["new"]), "value")
