@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 import traceback
 from collections.abc import Callable
 from multiprocessing import get_context
@@ -85,4 +86,6 @@ def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
             answer.add_note(traceback.format_exc())
         sampan.set_default_dtype("float32")  # for the next test
         sampan.utils.unique_name.switch()  # stages of a pipeline make other layers in each process
+        if meshes := sys.modules.get("sampan.distributed.auto_parallel.process_mesh"):
+            meshes._global[0] = None  # it goes before the mesh that a later program gives
         pipe.send((call, answer))
