@@ -75,7 +75,7 @@ def lenet() -> tuple[Step, Step]:
     theirs = t.Sequential(
         t.Conv2d(1, 6, 3, padding=1), t.ReLU(), t.MaxPool2d(2), t.Conv2d(6, 16, 5), t.ReLU(), t.MaxPool2d(2), t.Flatten(),
         t.Linear(400, 120), t.ReLU(), t.Linear(120, 84), t.ReLU(), t.Linear(84, 10),
-    ).cuda()  # fmt: skip
+    ).cuda()  # fmt: skip  # one row of fields to a line
     return steps_of(LeNet(), theirs, both((256, 1, 28, 28)), both((256,), 10), 10)
 
 

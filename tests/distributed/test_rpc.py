@@ -65,7 +65,7 @@ def calls(port):
     found["waited"] = time.monotonic() - began
     found["after"] = rpc.rpc_sync(other, slow, args=(0,)) == 0  # not the late answer
     with pytest.raises(ValueError, match="to: expected one of worker0, worker1"):
-        rpc.rpc_sync("nobody", slow)
+        rpc.rpc_sync("absent", slow)
     with pytest.raises(RuntimeError, match=f"is worker {names[rank]} already"):
         rpc.init_rpc("again", rank, len(names), f"127.0.0.1:{port}")
     info = rpc.get_worker_info(other)

@@ -18,7 +18,7 @@ MADE = {
     "tril_indices": (3, 3, 0), "triu_indices": (3, 3, 0), "create_parameter": ([2, 3], "float32"), "complex": (),
     "meshgrid": (), "diag_embed": (), "one_hot": (), "zeros_like": (), "full_like": (), "bernoulli": (), "multinomial": (),
     "poisson": (), "assign": (np.ones(3),),
-}  # fmt: skip
+}  # fmt: skip  # one row of fields to a line
 GIVEN = {
     "complex": lambda: paddle.complex(paddle.ones([2]), paddle.ones([2])),
     "meshgrid": lambda: paddle.meshgrid(paddle.arange(3), paddle.arange(2))[0],
@@ -38,7 +38,7 @@ def test_tensors_are_made_on_the_device(name):
     here(on(GPU, make))
 
 
-@pytest.mark.parametrize("name", ["Normal", "Uniform", "XavierNormal", "KaimingUniform", "TruncatedNormal", "Orthogonal", "Constant", "Dirac", "Assign", "Bilinear"])  # fmt: skip
+@pytest.mark.parametrize("name", ["Normal", "Uniform", "XavierNormal", "KaimingUniform", "TruncatedNormal", "Orthogonal", "Constant", "Dirac", "Assign", "Bilinear"])  # fmt: skip  # one list
 def test_initializers(name):
     settings = {"Assign": (np.ones((4, 4, 3, 3)),), "Constant": (2.0,)}.get(name, ())
     attr = paddle.ParamAttr(initializer=getattr(nn.initializer, name)(*settings))

@@ -63,13 +63,13 @@ def test_collectives(two):
         "complex64": [sums], "broadcast": [[10, 11, 12, 13]], "all_gather": [[0, 1, 2, 3], [10, 11, 12, 13]],
         "stream.all_gather": [[0, 1, 2, 3, 10, 11, 12, 13]], "stream.all_reduce": [sums],
         "strides": [[[0, 9], [3, 12], [6, 15]]], "objects": [[0, 6], [1, 46]],
-    }  # fmt: skip
+    }  # fmt: skip  # one row of fields to a line
     own = {
         "reduce": ([sums], [[10, 11, 12, 13]]), "gather": ([[0, 1, 2, 3], [10, 11, 12, 13]], []), "scatter": ([[0, 1]], [[2, 3]]),
         "reduce_scatter": ([[10, 12]], [[14, 16]]), "alltoall": ([[0, 1], [10, 11]], [[2, 3], [12, 13]]),
         "alltoall_single": ([[0, 1, 10, 11]], [[2, 3, 12, 13]]), "send": ([[10, 11, 12, 13]], [[0, 1, 2, 3]]),
         "isend": ([[10, 11, 12, 13]], [[0, 1, 2, 3]]), "stream.reduce_scatter": ([[10, 12]], [[14, 16]]),
-    }  # fmt: skip
+    }  # fmt: skip  # one row of fields to a line
     assert first == {**both, **{name: values[0] for name, values in own.items()}}
     assert second == {**both, **{name: values[1] for name, values in own.items()}}
 

@@ -26,6 +26,13 @@ def leaf(array):
     return paddle.to_tensor(array, stop_gradient=False)
 
 
+def stepped(rule, loss):
+    """One step of training."""
+    loss.backward()
+    rule.step()
+    rule.clear_grad()
+
+
 # --- sparse ---
 
 
@@ -154,9 +161,7 @@ def test_a_network_of_voxels():
         for _ in range(3):
             x = sparse.dense_to_coo(paddle.to_tensor(VOXELS), 4)
             loss = (net(x).values() ** 2).mean()
-            loss.backward()
-            rule.step()
-            rule.clear_grad()
+            stepped(rule, loss)
             losses.append(loss)
         return losses
 
@@ -188,7 +193,7 @@ LAYERS = {
     "GCNConv": (6, 5), "GraphSageConv": (6, 5), "GATConv": (6, 5), "GATv2Conv": (6, 5), "GINConv": (6, 5), "SGCConv": (6, 5),
     "SSGCConv": (6, 5), "NGCFConv": (6, 5), "LightGCNConv": (), "APPNP": (), "FAConv": (6,), "GCNII": (6,),
     "TransformerConv": (6, 5), "GPRConv": (6, 5, 4),
-}  # fmt: skip
+}  # fmt: skip  # one row of fields to a line
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -242,9 +247,7 @@ def test_training_on_sampled_neighbours():
             x = F.relu(first(batch.graph, paddle.to_tensor(batch.graph.node_feat["x"])))
             out = second(batch.graph, x)[batch.seeds]
             loss = F.cross_entropy(out, paddle.to_tensor(batch.labels))
-            loss.backward()
-            rule.step()
-            rule.clear_grad()
+            stepped(rule, loss)
             losses.append(loss)
         return losses
 
@@ -323,9 +326,7 @@ def test_tables_that_grow(name):
         losses = []
         for batch in ids:
             loss = (head(layer(paddle.to_tensor(batch))) ** 2).mean()
-            loss.backward()
-            rule.step()
-            rule.clear_grad()
+            stepped(rule, loss)
             losses.append(loss)
         return [len(layer), layer(paddle.to_tensor(ids[0])).shape]
 
@@ -408,9 +409,7 @@ def test_recognition_models(kind):
         losses = []
         for _ in range(3):
             loss = net.loss(paddle.to_tensor(frames), paddle.to_tensor([40, 32]), [[1, 2], [4, 0]], [2, 1])
-            loss.backward()
-            rule.step()
-            rule.clear_grad()
+            stepped(rule, loss)
             losses.append(loss)
         return losses
 

@@ -26,7 +26,7 @@ OTHER = {  # what differs on purpose, and why
     **dict.fromkeys(("paddle.mm", "Tensor.mm", "paddle.matmul", "Tensor.matmul", "paddle.inner", "Tensor.inner"), INTEGERS),
     "paddle.linalg.lstsq": "PaddlePaddle too has the driver 'gels' alone on a GPU, which gives no rank",
     "Tensor.lstsq": "PaddlePaddle too has the driver 'gels' alone on a GPU, which gives no rank",
-}  # fmt: skip
+}  # fmt: skip  # one row of fields to a line
 
 
 @pytest.mark.parametrize(("file", "name"), FILES, ids=[f"{file}-{name}" for file, name in FILES])

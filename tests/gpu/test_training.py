@@ -18,7 +18,7 @@ OPTIMIZERS = {
     "SGD": {}, "Momentum": {"momentum": 0.9, "use_nesterov": True}, "Adagrad": {}, "Adadelta": {}, "RMSProp": {"centered": True},
     "Adam": {"weight_decay": 0.01}, "AdamW": {"weight_decay": 0.1}, "Adamax": {}, "NAdam": {}, "RAdam": {}, "Lamb": {},
     "ASGD": {}, "Rprop": {}, "Ftrl": {},
-}  # fmt: skip
+}  # fmt: skip  # one row of fields to a line
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.standard_normal((32, 12)).astype("float32"), RANDOM.integers(0, 5, 32)
 IMAGES = RANDOM.standard_normal((8, 3, 16, 16)).astype("float32")
@@ -134,7 +134,7 @@ NETWORKS = {
     "gru": (lambda: Recurrent("GRU"), RANDOM.standard_normal((8, 6, 5)).astype("float32")),
     "rnn": (lambda: Recurrent("SimpleRNN"), RANDOM.standard_normal((8, 6, 5)).astype("float32")),
     "transformer": (Encoder, RANDOM.standard_normal((8, 6, 12)).astype("float32")),
-}  # fmt: skip
+}  # fmt: skip  # one row of fields to a line
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -14,7 +14,9 @@ from typing import Any
 
 LEFT_MESSAGES = 64
 LEFT_BYTES = 64 << 20
-AT_THE_END_S = 10.0  # seconds that the end of a connection waits for messages that nobody has received yet
+AT_THE_END_S = (
+    10.0  # time-out, in seconds, for messages that are still being sent when connections are closed
+)
 
 _sends: dict[int, Any] = {}  # tasks' works by their id, so that a dropped one stays alive
 _left: deque[tuple[Any, Any]] = deque()  # (works, finish) of dropped Tasks, oldest first

@@ -90,7 +90,7 @@ class _Worker:
                 function, args, named = connection.recv()
             except (EOFError, OSError):
                 return  # the caller has ended
-            except Exception as error:  # what cannot be unpickled here; the caller is told
+            except Exception as error:  # unpickling failed: an error is the answer
                 connection.send((False, RuntimeError(f"{self.info.name} cannot read the call: {error!r}")))
                 continue
             try:

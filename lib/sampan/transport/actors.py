@@ -37,7 +37,7 @@ class Failing:
 
 
 class Holder:
-    """What an actor runs: one shard, as soon as it is told which, and the port where it answers."""
+    """The class of a Ray actor. It opens one shard, in `become`, and then serves it at a port."""
 
     def __init__(self, preload: str) -> None:
         importlib.import_module(preload)

@@ -108,7 +108,7 @@ class Part(torch.Tensor):
     whole: torch.Size
     buffer: torch.Tensor
 
-    def size(self) -> torch.Size:  # type: ignore[override]
+    def size(self) -> torch.Size:  # type: ignore[override]  # without Tensor's argument dim
         """The shape of the whole, which is compared with that in the checkpoint."""
         return self.whole
 
