@@ -12,10 +12,8 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 
-import numba
-import torch
-
 from sampan import datasets
+from sampan.transport.threads import use_threads
 
 # name -> (module with `results(data, seeds, quick)`, data set that it needs)
 PARTS = {
@@ -35,8 +33,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="how many; a part has its own number by default")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
-    torch.set_num_threads(options.threads)
+    use_threads(options.threads)
     print(f"{options.threads} threads of {os.cpu_count()} cores\n")
     for name in options.names or PARTS:
         module, data = PARTS[name]

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import sampan
 from sampan import amp, nn
@@ -38,6 +37,7 @@ from sampan.datasets.point_clouds import (
 from sampan.engine.tape import Node, kept_by
 from sampan.models import point_cloud
 from sampan.nn import functional as F
+from sampan.transport.threads import use_threads
 
 BATCH = 8
 FLAT = ("alligator", "woody")  # meshes without thickness
@@ -285,7 +285,7 @@ def _memory(field: str) -> int:
 def _peak(job: tuple[Task, str, int, str]) -> tuple[float, float, float]:
     """The peak increase of a process's memory by a training step on one batch, and kept_bytes, in MB."""
     task, kind, width, precision = job
-    torch.set_num_threads(2)
+    use_threads(2)
     network = task.network(kind, width)
     for batch in (task.train.pick([0]), task.train):  # the first compiles
         before = _memory("VmRSS")
@@ -377,10 +377,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.seconds, options.seeds, options.epochs = min(options.seconds, 2.0), 1, min(options.epochs, 1)
-    import numba
-
-    numba.set_num_threads(options.threads)
-    torch.set_num_threads(options.threads)
+    use_threads(options.threads)
     print(
         f"{options.threads} threads, width {options.width}, batches of {BATCH}, {options.seeds} seeds, mean (lowest to highest)"
     )

@@ -24,7 +24,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import numba
 import numpy as np
 import torch
 
@@ -36,6 +35,7 @@ from sampan.datasets.interactions import Ratings, leave_last_out, made_log, spli
 from sampan.embedding import DynamicEmbedding
 from sampan.models import recommender as recall
 from sampan.models import recommender_ranking as ranking
+from sampan.transport.threads import use_threads
 
 NAME = "movielens_latest_small"
 
@@ -217,8 +217,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    numba.set_num_threads(min(options.threads, numba.config.NUMBA_NUM_THREADS))
-    torch.set_num_threads(options.threads)
+    use_threads(options.threads)
     print(f"{options.threads} threads of {os.cpu_count()} cores\n")
     for name, part in PARTS.items():
         if options.only in (None, name):

@@ -19,13 +19,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
-import torch
 
 from benchmarks.machine import Machine
 from benchmarks.run import Peer
 from benchmarks.worker import forget_peak, resident
+from sampan.transport.threads import use_threads
 
 HERE = Path(__file__).resolve().parent
 Step = Callable[[], Any]
@@ -191,12 +190,6 @@ def line(
     return "| " + " | ".join(cells) + " |"
 
 
-def use(threads: int) -> None:
-    """Set the number of threads of Numba and torch."""
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-    torch.set_num_threads(threads)
-
-
 def rows_of(families: Sequence[Callable[[], Iterator[Row]]], wanted: str) -> Iterator[Row]:
     """The rows whose name contains `wanted`, each constructed after the previous one is finished."""
     return (row for family in families for row in family() if wanted in row.name)
@@ -227,7 +220,7 @@ def table(
     print(f"## {title}\n\n{introduction}\n")
     machines = {}
     for threads in options.threads:
-        use(threads)
+        use_threads(threads)
         machines[threads] = Machine.measured()
         print(f"- {threads} threads: {machines[threads]}.")
     print(f"\n{HEAD}")
@@ -237,7 +230,7 @@ def table(
             peers = {n: Paddle(options.paddle, script, n) for n in options.threads}
         for row in rows_of(made, options.only):
             for threads in options.threads:
-                use(threads)
+                use_threads(threads)
                 slow = row.once and threads != max(options.threads)  # minutes, and no faster with two
                 if slow and row.timed:
                     continue

@@ -234,4 +234,4 @@ def spmm_kernel(rng: np.random.Generator) -> Iterator[Case]:
 EXERCISES = [
     Exercise("kernels.sparse.grouped", 3, "From coordinates to rows", "从坐标到压缩行", grouped, (*FORBIDDEN, *SORTS)),
     Exercise("kernels.sparse.spmm", 3, "The product", "稀疏乘积", spmm_kernel, (*FORBIDDEN, *PRODUCTS), seconds=30),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -288,4 +288,4 @@ EXERCISES = [
     Exercise("ops.embedding.rows_at", 2, "The look-up", "查表", rows_at, (*LIBRARY, *KERNELS), seconds=COMPILING),
     Exercise("ops.embedding.rows_summed", 2, "The scatter-add", "散布累加", rows_summed, (*LIBRARY, *KERNELS, *ADDING, *SPARSE), seconds=COMPILING),
     Exercise("row_sparse.RowSparse.coalesced", 3, "Repeated ids as one", "合并重复编号", coalesced, (*LIBRARY, *KERNELS, *SPARSE, "unique", "unique_consecutive")),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -336,4 +336,4 @@ EXERCISES = [
     Exercise("graph.messages.neighbour_sum", 3, "Messages and their gradient", "消息及其梯度", neighbour_sum, ("kernels", "to_sparse", "sparse_coo_tensor", "index_add", "index_add_", "scatter_add", "scatter_add_", "at", "sparse", "scipy", "send_u_recv", "send_recv", "receive", "weighted_sum", "torch.sparse", "matmul", "mm", "backward", "autograd"), seconds=COMPILING),
     Exercise("kernels.graph.drawn", 3, "Neighbours by chance", "随机抽取邻居", drawn, (*LIBRARY, "drawn", "choice", "permutation", "sample", "randperm", "multinomial", "sample_neighbors", "shuffle"), seconds=COMPILING),
     Exercise("graph.nn.GCNConv.forward", 2, "The graph convolution", "图卷积", gcn_forward, ("degree_norm", "GCNConv", "LightGCNConv", "APPNP", "forward", "torch_geometric", "scipy", "sparse", "super"), seconds=COMPILING),
-]  # fmt: skip
+]  # fmt: skip  # a table

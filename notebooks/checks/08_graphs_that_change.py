@@ -321,4 +321,4 @@ EXERCISES = [
     Exercise("graph.meta_path.product", 3, "Counts of paths", "路径计数", path_product, (*LIBRARY, "spgemm_columns", "spgemm_values", "path_counts", "matmul", "dot", "@", "einsum", "to_dense"), seconds=COMPILING),
     Exercise("graph.nn.HANConv.forward", 2, "Attention over paths", "路径上的注意力", han_forward, ("HANConv", "forward", "torch_geometric", "super", "sampan.kernels"), seconds=COMPILING),
     Exercise("kernels.graph.rows_between", 2, "Only the past", "只看过去", rows_between, (*LIBRARY, "rows_between", "searchsorted", "bisect", "bisect_left", "bucketize", "digitize"), seconds=COMPILING),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -337,4 +337,4 @@ EXERCISES = [
     Exercise("kernels.cpu_speech_ctc.ctc_paths", 3, "The sum over all paths", "所有路径之和", ctc_paths, ("ctc_loss", "_ctc_loss", "CTCLoss", "ctc", "ctc_paths", "_sum_paths", "_sum_loop", "_lattice", "losses", "align", "autograd", "backward"), seconds=COMPILING),
     Exercise("kernels.cpu_speech_ctc.ctc_slopes", 2, "The gradient of CTC", "CTC 的梯度", ctc_slopes, ("ctc_loss", "_ctc_loss", "_ctc_loss_backward", "CTCLoss", "ctc", "ctc_slopes", "_write_slopes", "_slope_loop", "slopes", "autograd", "backward", "grad"), seconds=COMPILING),
     Exercise("kernels.speech.beam_search", 3, "Prefix beam search", "前缀束搜索", beam_search, ("beam_search", "prefix_beam", "PrefixBeam", "search", "_stay", "cpu_speech_beam", "ctc_beam_search", "pyctcdecode", "BeamSearchDecoder"), seconds=COMPILING),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -258,4 +258,4 @@ EXERCISES = [
     Exercise("speech.nn.streaming.EncoderStream.feed", 3, "The stream of an encoder", "编码器的流", feed, ("EncoderStream", "encoder_stream", "feed", "self.encoder"), seconds=COMPILING),
     Exercise("kernels.speech.shared_node", 2, "Final text", "确定的文字", shared_node, ("shared_node", "cpu_speech_beam", "commonprefix"), seconds=SEARCH),
     Exercise("speech.delays.text_delays", 3, "The delay of each sample", "每个样本的延迟", text_delays, ("text_delays", "delays"), seconds=COMPILING),
-]  # fmt: skip
+]  # fmt: skip  # a table

@@ -25,6 +25,7 @@ from ..jit.program import refs
 from ..jit.spec import InputSpec
 from ..jit.translated import TranslatedLayer, _Runner
 from ..jit.whole import filled_in, flat
+from ..transport.threads import use_threads
 from .config import Config
 from .kinds import PrecisionType
 
@@ -46,7 +47,7 @@ class Replay:
             self._open(load_program(place), config)
         self._lock, self._warm = threading.Lock(), False
         if config.threads():
-            torch.set_num_threads(config.cpu_math_library_num_threads())
+            use_threads(config.cpu_math_library_num_threads())
 
     def _open(self, layer: TranslatedLayer, config: Config) -> None:
         """Take a saved Program."""

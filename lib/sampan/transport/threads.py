@@ -10,5 +10,6 @@ def use_threads(count: int) -> None:
     Numba starts its threads when it is first asked about them, and then sets OpenMP's number, which is
     torch's too, to the number of cores. So torch's is set last.
     """
-    numba.set_num_threads(min(count, numba.get_num_threads()))
+    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # made when Numba is imported
+    numba.set_num_threads(min(count, most))
     torch.set_num_threads(count)
