@@ -41,6 +41,21 @@ def unpicklable():
     return lambda: 0
 
 
+class TwoParts(Exception):
+    """Cannot be read back from its `args`."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one}{two}")
+
+
+def fails_oddly():
+    raise TwoParts(1, 2)
+
+
+def leaves():
+    raise SystemExit(3)
+
+
 def calls(port):
     rank = dist.get_rank()
     names = [f"worker{number}" for number in range(dist.get_world_size())]
@@ -59,6 +74,17 @@ def calls(port):
     found["note"] = f"in worker {other}" in caught.value.__notes__[0]
     with pytest.raises(TypeError, match="cannot send the result"):
         rpc.rpc_sync(other, unpicklable)
+    with pytest.raises(RuntimeError, match=f"the result of {other} cannot be read: TypeError"):
+        rpc.rpc_sync(other, fails_oddly)
+    with pytest.raises(RuntimeError, match=rf"{other}: the function raised SystemExit\(3\)"):
+        rpc.rpc_sync(other, leaves)
+    for given, text in (
+        ((3,), "fn: expected a function, got 3"),
+        ((slow, 3), "args, kwargs: expected a tuple and a dict, got 3 and None"),
+        ((slow, (0,), None, "1"), "timeout: expected seconds, got '1'"),
+    ):
+        with pytest.raises(TypeError, match=f"rpc_sync: {text}"):
+            rpc.rpc_sync(other, *given)
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"no result within 0\.2 s"):
         rpc.rpc_sync(other, slow, args=(1.0,), timeout=0.2)
@@ -98,8 +124,15 @@ def test_one_worker_as_in_paddles_examples(monkeypatch, capsys):
     print(future.wait(), rpc.get_all_worker_infos())
     rpc.shutdown()
     assert capsys.readouterr().out == f"5 [{{name: worker0, rank: 0, ip: 127.0.0.1, port: {own}}}]\n"
-    with pytest.raises(ValueError, match="master_endpoint: expected host:port, got ''"):
-        rpc.init_rpc("worker0", 0, 1)
+    for given, text in (
+        ((0, 1), "master_endpoint: expected host:port, got ''"),
+        ((0, 1, "127.0.0.1:99999"), "master_endpoint: expected host:port, got '127.0.0.1:99999'"),
+        ((), "rank: expected a number, since PADDLE_TRAINER_ID is not set"),
+        ((2, 2), "rank: expected 0 to world_size - 1 = 1, got 2"),
+        (("0", 2), "rank: expected an int, got '0'"),
+    ):
+        with pytest.raises(ValueError, match=f"init_rpc: {text}"):
+            rpc.init_rpc("worker0", *given)
 
 
 def same_name(port):

@@ -17,6 +17,7 @@ from ..engine.backward import is_grad_enabled
 from ..engine.operator import operator
 from ..engine.tensor import InvalidArgument, Tensor
 from ..nn.layer import Layer
+from .arguments import check_kind
 from .group import group_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class DataParallel(Layer):
         find_unused_parameters: bool = False,
         group: Any = None,
     ) -> None:
+        check_kind(layers, Layer, "layers")
         super().__init__(layers.full_name() + "_data_parallel")
         group = None if group is None else group_of(group, "DataParallel: group")
         self._layers = layers

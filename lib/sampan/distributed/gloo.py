@@ -3,11 +3,15 @@
 import os
 
 from . import environment
+from .arguments import check_kind
 from .collective import barrier
 
 
 def gloo_init_parallel_env(rank_id: int, rank_num: int, server_endpoint: str) -> None:
     """Connect process `rank_id` of `rank_num`; process 0 serves at `server_endpoint`, as host:port."""
+    check_kind(rank_id, int, "rank_id")
+    check_kind(rank_num, int, "rank_num")
+    check_kind(server_endpoint, str, "server_endpoint")
     if rank_num < 2:
         raise AssertionError(f"gloo_init_parallel_env: rank_num should be at least 2, got {rank_num}")
     os.environ.update(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import secrets
 import socket
 import threading
@@ -23,7 +24,8 @@ from typing import Any, NamedTuple
 
 import torch.distributed as c10d
 
-from ..engine.errors import InvalidArgument
+from ..engine.errors import InvalidArgument, InvalidType
+from .arguments import check_kind
 
 __all__ = [
     "get_all_worker_infos",
@@ -98,6 +100,8 @@ class _Worker:
             except Exception as error:  # raised again in the caller
                 error.add_note(f"in worker {self.info.name}:\n{traceback.format_exc()}")
                 answer = (False, error)
+            except BaseException as error:  # such as SystemExit: the caller goes on, and so does this thread
+                answer = (False, RuntimeError(f"{self.info.name}: the function raised {error!r}"))
             try:
                 connection.send(answer)
             except Exception as error:  # a value that cannot be pickled
@@ -107,15 +111,22 @@ class _Worker:
         """Run a function at worker `to`."""
         target, kept = self.every[to], self.idle.setdefault(to, [])
         try:
-            connection: Any = kept.pop() if kept else Client((target.ip, target.port), authkey=self.key)
+            try:
+                connection: Any = kept.pop()
+            except IndexError:  # all are in use by other threads
+                connection = Client((target.ip, target.port), authkey=self.key)
             connection.send(what)
             if timeout > 0 and not connection.poll(timeout):
                 connection.close()  # its answer would be taken for that of the next call
                 raise TimeoutError(f"rpc: {to} gave no result within {timeout:g} s")
-            good, value = connection.recv()
+            answer = connection.recv_bytes()
         except (EOFError, ConnectionError) as error:
             raise RuntimeError(f"rpc: {to} (rank {target.rank}) has ended: {error!r}") from error
         kept.append(connection)
+        try:
+            good, value = pickle.loads(answer)
+        except Exception as error:  # as of an error whose class takes other arguments
+            raise RuntimeError(f"rpc: the result of {to} cannot be read: {error!r}") from error
         if good:
             return value
         raise value
@@ -139,6 +150,15 @@ def _worker(what: str) -> _Worker:
     return _own[0]
 
 
+def _given(value: int | None, label: str, variable: str) -> int:
+    """An argument, or what the environment has."""
+    if value is None and variable not in os.environ:
+        raise InvalidArgument(f"{label}: expected a number, since {variable} is not set")
+    number = int(os.environ[variable]) if value is None else value
+    check_kind(number, int, label)
+    return number
+
+
 def init_rpc(
     name: str, rank: int | None = None, world_size: int | None = None, master_endpoint: str | None = None
 ) -> None:
@@ -153,11 +173,14 @@ def init_rpc(
         raise RuntimeError(
             f"init_rpc: this process is worker {_own[0].info.name} already; call shutdown first"
         )
-    rank = int(os.environ["PADDLE_TRAINER_ID"]) if rank is None else rank
-    count = int(os.environ["PADDLE_TRAINERS_NUM"]) if world_size is None else world_size
+    check_kind(name, str, "name")
+    rank = _given(rank, "rank", "PADDLE_TRAINER_ID")
+    count = _given(world_size, "world_size", "PADDLE_TRAINERS_NUM")
+    if not 0 <= rank < count:
+        raise InvalidArgument(f"rank: expected 0 to world_size - 1 = {count - 1}, got {rank}")
     master = master_endpoint or os.environ.get("PADDLE_MASTER_ENDPOINT", "")
     host, _, port = master.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdigit() or not 0 < int(port) < 2**16:
         raise InvalidArgument(f"master_endpoint: expected host:port, got {master!r}")
     store = c10d.TCPStore(host, int(port), count, rank == 0, STARTED_WITHIN, wait_for_workers=False)
     if rank == 0:
@@ -191,6 +214,12 @@ def rpc_async(
     worker = _worker("rpc_async")
     if to not in worker.every:
         raise InvalidArgument(f"to: expected one of {', '.join(worker.every)}, got {to!r}")
+    if not callable(fn):
+        raise InvalidType(f"fn: expected a function, got {fn!r}")
+    if not isinstance(args or (), tuple | list) or not isinstance(kwargs or {}, dict):
+        raise InvalidType(f"args, kwargs: expected a tuple and a dict, got {args!r} and {kwargs!r}")
+    if not isinstance(timeout, int | float):
+        raise InvalidType(f"timeout: expected seconds, got {timeout!r}")
     what = (fn, tuple(args or ()), dict(kwargs or {}))
     return FutureWrapper(worker.calls.submit(worker.call, to, what, timeout))
 

@@ -37,5 +37,8 @@ def test_what_parallelize_refuses():
         ValueError, match="expected mp_config, dp_config or cp_config, got 'pp_config': make the pipeline of"
     ):
         dist.parallelize(net, None, mesh, {"pp_config": {}})
+    plan = {"mp_config": {"parallelize_plan": {"absent": dist.ColWiseParallel()}}}
+    with pytest.warns(UserWarning, match="no layer or parameter has the name 'absent'"):
+        dist.parallelize(net, None, mesh, plan)
     with pytest.raises(TypeError, match="PrepareLayerInput: fn: expected a function, got None"):
         dist.PrepareLayerInput()

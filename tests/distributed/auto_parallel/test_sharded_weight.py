@@ -76,3 +76,19 @@ def test_errors(tmp_path):
     flat = dist.ShardedWeight("w", weight, (2, 3), (4, 3), (0, 0), True, slice(0, 6))
     with pytest.raises(ValueError, match="'w' is a flattened part"):
         dist.save_state_dict({"w": flat}, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("shape", "whole", "offset", "text"),
+    [
+        ((5, 3), (10, 3), (0, 0), r"'w': expected a local_tensor of shape \[5, 3\], got \[4, 3\]"),
+        ((4, 3), (8, 3), (6, 0), r"a part inside the whole, got shape \[4, 3\] at \[6, 0\] of \[8, 3\]"),
+        ((4, 3), (8, 3), (-1, 0), r"a part inside the whole, got shape \[4, 3\] at \[-1, 0\] of \[8, 3\]"),
+        ((4, 3), (12,), (0,), r"a part inside the whole, got shape \[4, 3\] at \[0\] of \[12\]"),
+    ],
+)
+def test_a_part_in_a_wrong_place_is_not_written(tmp_path, shape, whole, offset, text):
+    weight = dist.ShardedWeight("w", sampan.ones([4, 3]), shape, whole, offset)
+    with pytest.raises(ValueError, match=f"save_state_dict: state_dict: .*{text}"):
+        dist.save_state_dict({"w": weight}, str(tmp_path))
+    assert not [*tmp_path.iterdir()]

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from ...engine.error_translation import describe
 from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor, to_tensor
 from ...nn.parameter import Parameter
+from ..arguments import check_kind
 from .dispatch import watch
 from .placements import Partial, Placement, Replicate, Shard, to_torch
 from .process_mesh import ProcessMesh
@@ -86,6 +88,8 @@ def dtensor_from_fn(
     fn: Callable[..., Tensor], mesh: ProcessMesh, placements: Sequence[Placement], *args: Any, **kwargs: Any
 ) -> Tensor:
     """`shard_tensor` of what `fn(*args, **kwargs)` gives, which must be the same in all processes."""
+    if not callable(fn):
+        raise InvalidType(f"fn: expected a function, got {describe(fn)}")
     return shard_tensor(fn(*args, **kwargs), mesh, placements)
 
 
@@ -95,6 +99,7 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
     The parts along an axis that is cut must have equal lengths.
     """
     _checked("dtensor_from_local", mesh)
+    check_kind(local_tensor, Tensor, "local_tensor")
     lies = to_torch("dtensor_from_local", placements, mesh, local_tensor.ndim)
     watch()
     shape = list(local_tensor.data.shape)
@@ -107,6 +112,7 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
 def dtensor_to_local(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
     """The part of this process with these placements; gradients flow back to the distributed tensor."""
     _checked("dtensor_to_local", mesh)
+    check_kind(dist_tensor, Tensor, "dist_tensor")
     lies = to_torch("dtensor_to_local", placements, mesh, dist_tensor.ndim)
     return to_local(dist_tensor, mesh.device_mesh(), lies)
 
@@ -117,8 +123,7 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
     Between meshes all processes of the program must call it.
     """
     _checked("reshard", mesh)
-    if not isinstance(dist_tensor, Tensor):
-        raise InvalidType(f"reshard: dist_tensor: expected a Tensor, got {type(dist_tensor).__name__}")
+    check_kind(dist_tensor, Tensor, "dist_tensor")
     lies = to_torch("reshard", placements, mesh, dist_tensor.ndim)
     watch()
     device_mesh = mesh.device_mesh()
@@ -135,6 +140,7 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
 def unshard_dtensor(dist_tensor: Tensor) -> Tensor:
     """The whole tensor in each process, without parts; gradients flow through it. A dense one is returned as
     it is."""
+    check_kind(dist_tensor, Tensor, "dist_tensor")
     if not isinstance(dist_tensor.data, DTensor):
         return dist_tensor
     mesh = dist_tensor.data.device_mesh

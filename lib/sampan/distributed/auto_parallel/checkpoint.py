@@ -5,32 +5,55 @@ What was saved with some placements, or by some number of processes, is read int
 
 from __future__ import annotations
 
+import atexit
+import copy
+import secrets
 import warnings
+import weakref
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed
 from torch.distributed import checkpoint
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.filesystem import FileSystem
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+from torch.distributed.checkpoint.planner import SavePlan
+from torch.distributed.checkpoint.storage import WriteResult
 
 from ...engine import tape
-from ...engine.errors import InvalidType
+from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from .sharded_weight import ShardedWeight, part
 
-_pending: list[Any] = []  # saves that run in the background
+_pending: list[Future[None]] = []  # saves that run in the background
+_background = ThreadPoolExecutor(1, thread_name_prefix="save_state_dict")
+_apart: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
-def _buffers(nested: Any) -> Any:
-    """Nested dictionaries with buffers in place of Tensors, also of each ShardedWeight."""
+def _buffers(nested: Any, copied: bool = False) -> Any:
+    """Nested dictionaries with buffers in place of Tensors, also of each ShardedWeight; or with copies."""
     if isinstance(nested, dict):
-        return {key: _buffers(value) for key, value in nested.items()}
+        return {key: _buffers(value, copied) for key, value in nested.items()}
     if isinstance(nested, ShardedWeight):
-        return part(nested)
-    return nested.data if isinstance(nested, Tensor) else nested
+        return part(nested, copied)
+    if isinstance(nested, Tensor):
+        return nested.data.detach().clone() if copied else nested.data
+    return copy.deepcopy(nested) if copied else nested
+
+
+def _group_apart(group: Any) -> Any:
+    """A group of the same processes over which a save in the background sends its messages: in that of the
+    program they would be mixed up with those of the training."""
+    known = group or torch.distributed.group.WORLD
+    if known not in _apart:
+        ranks = torch.distributed.get_process_group_ranks(known)
+        _apart[known] = torch.distributed.new_group(ranks, backend="gloo", use_local_synchronization=True)
+    return _apart[known]
 
 
 def _folder(path: Any, unique_id: int | None) -> Path:
@@ -42,11 +65,63 @@ def _alone() -> bool:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """torch warns that one process reads or writes alone, which is what was asked for."""
+def _by_torch(name: str) -> Iterator[None]:
+    """Run torch's save or load for the function `name`. Its error is InvalidArgument with each rank's reason.
+
+    torch warns that one process reads or writes alone, which is what was asked for.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
-        yield
+        try:
+            yield
+        except checkpoint.CheckpointException as error:
+            ranks: dict[str, list[str]] = {}  # the same reason is named once
+            for rank, (reason, _) in error.failures.items():
+                ranks.setdefault(f"{type(reason).__name__}: {reason}", []).append(str(rank))
+            told = "; ".join(f"{reason} (rank {', '.join(of)})" for reason, of in ranks.items())
+            raise InvalidArgument(f"{name}: state_dict: {told}") from error
+
+
+class _Replacing(FileSystem):
+    """Lets a new `.metadata` take the place of the old one in one step, without removing that first."""
+
+    def rm_file(self, path: Any) -> None:
+        pass  # `rename` replaces
+
+
+class _Writer(checkpoint.FileSystemWriter):
+    """Writes under new names, which `.metadata` lists: until that is replaced, at the end, the folder has the
+    checkpoint that it had."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.fs = _Replacing()
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        """Without torch's warning that the files are overwritten."""
+        self.fs.mkdir(self.path)
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        """One process chooses the names for all."""
+        kinds = [plan.storage_data for plan in super().prepare_global_plan(plans)]
+        token = secrets.token_hex(4)
+        names = [replace(kind, prefix=f"{token}{kind.prefix}") for kind in kinds]
+        return [replace(plan, storage_data=name) for plan, name in zip(plans, names, strict=True)]
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        """Remove the files of earlier saves, finished or not, after the new checkpoint is valid."""
+        super().finish(metadata, results)
+        own = {place.relative_path for place in metadata.storage_data.values()}
+        for file in Path(self.path).glob("*.distcp"):
+            if file.name not in own:
+                file.unlink()
+
+
+def _present(folder: Path) -> str:
+    if not (folder / ".metadata").is_file():
+        raise FileNotFoundError(f"load_state_dict: path: no checkpoint in {folder}")
+    return str(folder)
 
 
 def save_state_dict(
@@ -59,6 +134,8 @@ def save_state_dict(
 ) -> None:
     """Write a state, perhaps nested, to the folder `path`: the parts of all processes, each part once.
 
+    A checkpoint in that folder is replaced in one step at the end; a save that fails leaves it as it was.
+
     state_dict: Tensors, distributed or not, or parts of them (`build_sharded_state_dict`).
 
     All processes call it. unique_id: write to the folder of this number in `path`. async_save: write in the
@@ -68,14 +145,20 @@ def save_state_dict(
         raise InvalidType(f"save_state_dict: state_dict: expected a dict, got {type(state_dict).__name__}")
     wait_for_saves()
     group = getattr(process_group, "process_group", process_group)
-    settings = {"checkpoint_id": str(_folder(path, unique_id)), "process_group": group}
-    if async_save:
-        _pending.append(checkpoint.async_save(_buffers(state_dict), **settings))
+    writer = _Writer(_folder(path, unique_id))
+    if not async_save:
+        _save(_buffers(state_dict), writer, group)
     else:
-        with _quiet():
-            checkpoint.save(_buffers(state_dict), no_dist=_alone(), **settings)
+        group = None if _alone() else _group_apart(group)
+        _pending.append(_background.submit(_save, _buffers(state_dict, copied=True), writer, group))
 
 
+def _save(buffers: dict[str, Any], writer: _Writer, group: Any) -> None:
+    with _by_torch("save_state_dict"):
+        checkpoint.save(buffers, storage_writer=writer, process_group=group, no_dist=_alone())
+
+
+@atexit.register  # where an error would be seen at the end
 def wait_for_saves() -> None:
     """Wait for saves in the background, and raise the error of one that failed."""
     while _pending:
@@ -99,8 +182,8 @@ def load_state_dict(
     wait_for_saves()
     group = getattr(process_group, "process_group", process_group)
     read = _buffers(state_dict)
-    folder = str(_folder(path, unique_id))
-    with _quiet():
+    folder = _present(_folder(path, unique_id))
+    with _by_torch("load_state_dict"):
         checkpoint.load(read, checkpoint_id=folder, process_group=group, no_dist=_alone())
     _taken(state_dict, read)
 
@@ -123,7 +206,7 @@ def load_merged_state_dict(
 
     prefix: only names that begin so. offload: is for GPUs; the Tensors are on the CPU.
     """
-    folder = str(_folder(path, unique_id))
+    folder = _present(_folder(path, unique_id))
     known = checkpoint.FileSystemReader(folder).read_metadata().state_dict_metadata
     chosen = {name: entry for name, entry in known.items() if name.startswith(prefix or "")}
     read: dict[str, Any] = {
@@ -132,6 +215,6 @@ def load_merged_state_dict(
         else None
         for name, entry in chosen.items()
     }
-    with _quiet():
+    with _by_torch("load_merged_state_dict"):
         checkpoint.load(read, checkpoint_id=folder, no_dist=True)
     return {name: Tensor(v) if isinstance(v, torch.Tensor) else v for name, v in read.items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
 from ...io import DataLoader
 from ...nn import Layer
+from ..arguments import check_kind
 from .api import dtensor_from_local, dtensor_to_local, reshard, shard_tensor
 from .placements import Placement, Replicate, Shard
 from .process_mesh import ProcessMesh
@@ -232,4 +233,7 @@ def shard_dataloader(
     dense_tensor_idx: is for static programs.
     """
     listed = [meshes] if isinstance(meshes, ProcessMesh) else list(meshes)
+    check_kind(dataloader, Iterable, "dataloader")
+    for mesh in listed:
+        check_kind(mesh, ProcessMesh, "meshes")
     return ShardDataloader(dataloader, listed, input_keys, shard_dims, is_dataset_splitted)

@@ -10,6 +10,7 @@ from ...amp import auto_cast
 from ...engine.backward import no_grad
 from ...engine.errors import InvalidArgument, InvalidType
 from ...nn import Layer
+from ..arguments import check_kind
 from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 
 
@@ -50,6 +51,7 @@ class DistModel:
         metrics: Any = None,
         input_spec: Any = None,
     ) -> None:
+        check_kind(layer, Layer, "layer")
         self._layer, self._loss, self._optimizer = layer, loss, optimizer
         self._strategy, self._steps = strategy or Strategy(), 0
         if self._strategy.pipeline.enable:

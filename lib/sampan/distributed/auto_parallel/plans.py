@@ -16,6 +16,7 @@ from ...engine.tensor import Tensor
 from ...nn import Layer
 from ...nn.functional.convolution import paddings
 from ...optimizer.optimizer import Optimizer
+from ..arguments import check_kind
 from . import optimizer as sharding
 from .api import reshard, shard_tensor
 from .placements import Placement, Replicate, Shard, to_torch
@@ -246,6 +247,7 @@ def parallelize(
         return model, optimizer
     if not isinstance(config, dict):
         raise InvalidType(f"parallelize: config: expected a dictionary, got {type(config).__name__}")
+    check_kind(model, Layer, "model")
     for key in config:
         if config[key] is not None and key not in ("mp_config", "dp_config", "cp_config"):
             raise InvalidArgument(
@@ -288,8 +290,12 @@ def _apply(model: Layer, mesh: ProcessMesh, key: str, plans: list[Any]) -> None:
     if not isinstance(key, str) or not all(isinstance(plan, PlanBase) for plan in plans):
         raise AssertionError(f"parallelize_plan: expected names and plans, got {key!r}: {plans!r}")
     owner, _, last = key.rpartition(".")
+    found = False
     for name, layer in model.named_sublayers():
         named = bool(owner) and isinstance(getattr(layer, last, None), Tensor)
         if re.fullmatch(owner if named else key, name):
+            found = True
             for plan in plans:
                 plan.apply(layer, mesh, [last] if named else [])
+    if not found:
+        warnings.warn(f"parallelize_plan: no layer or parameter has the name {key!r}", stacklevel=3)

@@ -17,7 +17,8 @@ from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, Wri
 
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
-from ..group import Group
+from ..arguments import check_kind
+from ..group import Group, group_of
 
 __all__ = ["ShardedStateDict", "ShardedWeight", "build_sharded_state_dict", "shard_weight"]
 
@@ -40,6 +41,7 @@ class ShardedWeight:
         is_flattened: bool = False,
         flattened_range: slice | None = None,
     ) -> None:
+        check_kind(local_tensor, Tensor, "local_tensor")
         self.key = key
         if local_tensor.is_dist():
             whole: Any = local_tensor  # its methods are those of `tensor`
@@ -68,6 +70,9 @@ def shard_weight(key: str, weight: Tensor, axis: int, group: Group) -> ShardedWe
 
     All parts have the same shape. Raises ValueError for an axis that the weight does not have.
     """
+    check_kind(weight, Tensor, "weight")
+    group = group_of(group, "group")
+    check_kind(axis, int, "axis")
     local = tuple(int(length) for length in weight.shape)
     if not 0 <= axis < len(local):
         raise InvalidArgument(f"Shard axis {axis} is invalid for tensor with shape {[*local]}")
@@ -86,9 +91,11 @@ def build_sharded_state_dict(
     shard_rules: the axis of each Tensor that tensor parallelism cuts, by name; the others are whole in each
     process. prefix: is put before each name.
     """
+    check_kind(state_dict, dict, "state_dict")
     found, rules = {}, shard_rules or {}
     for key, tensor in state_dict.items():
         name = f"{prefix}{key}"
+        check_kind(tensor, Tensor, f"state_dict: {key!r}")
         if key in rules:
             from ..fleet import fleet
 
@@ -123,13 +130,26 @@ class Part(torch.Tensor):
         return self.buffer
 
 
-def part(weight: ShardedWeight) -> Part:
-    """What `save_state_dict` and `load_state_dict` give to torch for a ShardedWeight."""
+def part(weight: ShardedWeight, copied: bool = False) -> Part:
+    """What `save_state_dict` and `load_state_dict` give to torch for a ShardedWeight, or for a copy of it."""
     if weight.is_flattened:
         raise InvalidArgument(
             f"state_dict: {weight.key!r} is a flattened part; give it in the shape of the parameter"
         )
-    buffer = weight.local_tensor.data
+    buffer = weight.local_tensor.data.detach().clone() if copied else weight.local_tensor.data
+    if tuple(buffer.shape) != weight.local_shape:
+        raise InvalidArgument(
+            f"state_dict: {weight.key!r}: expected a local_tensor of shape {[*weight.local_shape]}, got "
+            f"{[*buffer.shape]}"
+        )
+    places = (weight.global_offset, weight.local_shape, weight.global_shape)
+    if {len(place) for place in places} != {buffer.ndim} or any(
+        not 0 <= begin <= begin + length <= whole for begin, length, whole in zip(*places, strict=True)
+    ):
+        raise InvalidArgument(
+            f"state_dict: {weight.key!r}: expected a part inside the whole, got shape {[*places[1]]} at "
+            f"{[*places[0]]} of {[*places[2]]}"
+        )
     made = buffer.as_subclass(Part)
     made.buffer, made.whole = buffer, torch.Size(weight.global_shape)
     made.place = ChunkStorageMetadata(torch.Size(weight.global_offset), torch.Size(weight.local_shape))

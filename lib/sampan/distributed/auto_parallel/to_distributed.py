@@ -8,6 +8,7 @@ from ...engine.errors import InvalidArgument
 from ...io import DataLoader
 from ...nn import Layer
 from ...optimizer.optimizer import Optimizer
+from ..arguments import check_kind
 from .layers import ShardDataloader, shard_dataloader
 from .plans import parallelize
 from .process_mesh import ProcessMesh
@@ -40,6 +41,8 @@ def to_distributed(
         raise AssertionError(f"to_distributed: node_num: expected 1, got {node_num}")
     if not isinstance(device_num, int) or device_num < 1:
         raise InvalidArgument(f"device_num: expected the number of processes, got {device_num!r}")
+    for given, kind, label in ((model, Layer, "model"), (optimizer, Optimizer, "optimizer")):
+        check_kind(given, kind, label)
     mesh = ProcessMesh(list(range(device_num)), dim_names=["dp"])
     model, stepped = parallelize(model, optimizer, mesh, {"dp_config": {"sharding_level": 0}})
     return model, stepped, shard_dataloader(dataloader, mesh, shard_dims="dp")

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from ...creation import zeros_like
-from ...engine.errors import InvalidArgument
+from ...engine.error_translation import describe
+from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ...nn import functional as F
 from ...nn.initializer import Constant
@@ -219,6 +220,8 @@ class ParallelMultiLabelCrossEntropy(_Parallel):
 
 def _label_losses(name: str, input: Tensor, labels: Tensor, ignore_index: int, group: Group) -> Tensor:
     """The loss of each label [..., labels] of logits [..., classes / processes]."""
+    if labels.data.is_floating_point():
+        raise InvalidType(f"{name}: label: expected integers, got {describe(labels)}")
     columns, kept = input.shape[-1], labels != ignore_index
     given = labels.data[kept.data]
     if given.numel() and not 0 <= int(given.min()) <= int(given.max()) < columns * group.nranks:

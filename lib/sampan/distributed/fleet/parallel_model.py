@@ -8,6 +8,7 @@ from typing import Any
 from ...engine.tensor import Tensor
 from ...nn.layer import Layer
 from .. import replicas, wire
+from ..arguments import check_kind
 from ..collective import mark_written
 from ..data_parallel import DataParallel, mapped
 from .topology import HybridCommunicateGroup
@@ -31,6 +32,7 @@ class ShardingParallel(DataParallel):
             settings.setdefault("comm_buffer_size", strategy.fuse_grad_size_in_MB)
             settings.setdefault("last_comm_buffer_size", strategy.last_comm_group_size_MB)
             settings.setdefault("find_unused_parameters", strategy.find_unused_parameters)
+        check_kind(hcg, HybridCommunicateGroup, "hcg")
         self._start(layers, hcg)
         super().__init__(layers, strategy, group=hcg.copies(), **settings)
 

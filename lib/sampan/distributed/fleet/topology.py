@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import environment
+from ..arguments import check_kind
 from ..collective import new_group
 from ..environment import ParallelMode as ParallelMode
 from ..group import Group, groups
@@ -125,6 +126,7 @@ class HybridCommunicateGroup:
 
     def __init__(self, topology: CommunicateTopology, hybrid_configs: Any = None) -> None:
         global _HYBRID_PARALLEL_GROUP
+        check_kind(topology, CommunicateTopology, "topology")
         self.nranks, self.global_rank = environment.get_world_size(), environment.get_rank()
         self._topo = topology
         degrees = [topology.get_dim(name) for name in ("data", "model", "pipe", "sharding", "sep")]

@@ -18,6 +18,7 @@ from ...optimizer.optimizer import Group as Parameters
 from ...optimizer.optimizer import Optimizer, Slot
 from ...row_sparse import RowGradient
 from .. import traffic
+from ..arguments import check_kind
 from ..group import Group
 from .norms import Clipping
 
@@ -101,6 +102,7 @@ class ShardedOptimizer:
     """
 
     def __init__(self, optimizer: Optimizer, group: Group | None, clipping: Clipping) -> None:
+        check_kind(optimizer, Optimizer, "optimizer")
         self._inner_opt = self._optim = optimizer
         self._steps = PartedSteps(optimizer, group, clipping)
 

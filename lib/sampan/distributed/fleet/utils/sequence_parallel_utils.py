@@ -15,6 +15,7 @@ from ....engine.errors import InvalidArgument
 from ....engine.tensor import Tensor
 from ....nn import functional as F
 from ....nn.layer import Layer
+from ...arguments import check_kind
 from ...differentiable import recorded
 from ...group import Group
 from ...wire import ReduceOp
@@ -85,6 +86,7 @@ class _Exchange:
     @classmethod
     def apply(cls, x: Tensor) -> Tensor:
         """[time, ...] of each process gives the value of this one."""
+        check_kind(x, Tensor, f"{cls.__name__}: input")
         group = _group(cls.__name__)
         if cls._cuts:
             _checked(cls.__name__, x, group)
@@ -118,22 +120,23 @@ class ReduceScatterOp(_Exchange):
 
 def scatter(input: Tensor) -> Tensor:
     """This process's part of the first axis, outside the tape."""
-    return ScatterOp.apply(input.detach())
+    return ScatterOp.apply(input).detach()
 
 
 def all_gather(input: Tensor) -> Tensor:
     """The processes' Tensors one after another, outside the tape."""
-    return GatherOp.apply(input.detach())
+    return GatherOp.apply(input).detach()
 
 
 def reduce_scatter(input: Tensor) -> Tensor:
     """This process's part of the sum, outside the tape."""
-    return ReduceScatterOp.apply(input.detach())
+    return ReduceScatterOp.apply(input).detach()
 
 
 def mark_as_sequence_parallel_parameter(parameter: Any) -> None:
     """The parameter is used on parts of sequences: `register_sequence_parallel_allreduce_hooks` adds up its
     gradients."""
+    check_kind(parameter, Tensor, "parameter")
     parameter.sequence_parallel = True
 
 
@@ -147,6 +150,8 @@ def register_sequence_parallel_allreduce_hooks(
 ) -> None:
     """Add up the gradients of marked parameters over the group of tensor parallelism, at each
     `accumulation_steps`-th backward pass. fuse_sequence_parallel_allreduce: the values are the same."""
+    check_kind(model, Layer, "model")
+    check_kind(accumulation_steps, int, "accumulation_steps")
     if accumulation_steps <= 0:
         return
     group = _group("register_sequence_parallel_allreduce_hooks")
