@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +17,12 @@ from studio.free_port import is_free
 
 
 @pytest.fixture
-def found() -> AccountPorts:
-    return AccountPorts()
+def found() -> Iterator[AccountPorts]:
+    """As a Studio has it; at the end the ports are returned."""
+    made = AccountPorts()
+    yield made
+    for port in [*made.currently_used_ports]:
+        made.return_port(port)
 
 
 def test_neighbouring_accounts_have_ports_of_their_own_below_the_systems() -> None:
@@ -40,6 +47,33 @@ def test_a_port_is_given_once_until_it_is_returned_and_a_taken_one_never(found: 
         assert first[0] in rest and free not in rest
         beyond = found.find_available_port("127.0.0.1")  # all are given: one of the system's
         assert beyond not in span and beyond not in rest
+
+
+ANOTHER = """
+from studio.compute.ports import AccountPorts
+found = AccountPorts()
+print(*[found.find_available_port("127.0.0.1") for _ in range(20)], flush=True)
+input()
+"""
+
+
+def test_two_studios_of_one_account_are_given_different_ports(found: AccountPorts) -> None:
+    """Before a kernel has opened them; those of a process that has ended are free again."""
+    own = {found.find_available_port("127.0.0.1") for _ in range(20)}
+    with subprocess.Popen(
+        [sys.executable, "-c", ANOTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        others = {int(port) for port in other.stdout.readline().split()}
+        assert len(others) == 20 and not own & others
+        for port in own:
+            found.return_port(port)
+        given = {found.find_available_port("127.0.0.1") for _ in range(len(found._range))}
+        assert own <= given and not others & given
+        other.kill()
+        for port in given:
+            found.return_port(port)
+    assert others <= {found.find_available_port("127.0.0.1") for _ in range(len(found._range))}
 
 
 def test_without_room_the_system_chooses(monkeypatch: pytest.MonkeyPatch, found: AccountPorts) -> None:
