@@ -51,17 +51,18 @@ def _fill(value: Any) -> Any:
     return value
 
 
-def _made(function: str, sizes: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def _made(function: str, sizes: Any, dtype: Any = None) -> Tensor:
     """By torch's factory of this name, on the present device and in the default floating dtype, unless
     given. sizes: its arguments before these."""
-    return Tensor(getattr(torch, function)(*sizes, dtype=_kind(dtype), device=device or as_device(None)))
+    return Tensor(getattr(torch, function)(*sizes, dtype=_kind(dtype), device=as_device(None)))
 
 
-def _full(sizes: Any, value: Any, kind: torch.dtype, device: Any) -> Tensor:
-    """Filled with `value` as `kind` has it: a fraction is cut off for integers."""
+def _number(value: Any, kind: torch.dtype) -> Any:
+    """A fill value as `kind` has it: a fraction is cut off for integers."""
+    value = _fill(value)
     if isinstance(value, float) and not (kind.is_floating_point or kind.is_complex):
-        value = bool(value) if kind is torch.bool else int(value)
-    return _made("full", (sizes, value), kind, device)
+        return bool(value) if kind is torch.bool else int(value)
+    return value
 
 
 @factory()
@@ -89,15 +90,14 @@ def full(shape, fill_value, dtype=None, name=None) -> Tensor:
     dtype: unless given the default floating dtype, for ints too; bool for bools, complex128 for complex
     numbers.
     """
-    value = _fill(fill_value)
     if dtype is None and isinstance(fill_value, (bool, complex)):
-        dtype = "bool" if isinstance(value, bool) else "complex128"
-    return _full(_sizes(shape), value, _kind(dtype), as_device(None))
+        dtype = "bool" if isinstance(fill_value, bool) else "complex128"
+    return _made("full", (_sizes(shape), _number(fill_value, _kind(dtype))), dtype)
 
 
 def _like(x: Any, value: Any, dtype: Any) -> Tensor:
     kind = x.data.dtype if dtype is None else as_dtype(dtype)
-    return _full(x.data.shape, _fill(value), kind, x.data.device)
+    return Tensor(x.data.new_full(x.data.shape, _number(value, kind), dtype=kind))
 
 
 @factory("out")
@@ -116,7 +116,7 @@ def ones_like(x, dtype=None, name=None) -> Tensor:
 def empty_like(x, dtype=None, name=None) -> Tensor:
     """Uninitialised memory with the shape, place and (unless given) dtype of `x`."""
     kind = x.data.dtype if dtype is None else as_dtype(dtype)
-    return _made("empty", (x.data.shape,), kind, x.data.device)
+    return Tensor(x.data.new_empty(x.data.shape, dtype=kind))
 
 
 @factory("out")

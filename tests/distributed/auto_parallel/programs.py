@@ -1,5 +1,6 @@
 """What the worker processes of these tests run. Each function returns NumPy arrays, strings or numbers."""
 
+import itertools
 import threading
 import warnings
 
@@ -487,4 +488,58 @@ def stage_in_a_new_thread():
     thread = threading.Thread(target=train)
     thread.start()
     thread.join()
+    return found
+
+
+PAIRED = {
+    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b, "maximum": sampan.maximum, "pow": sampan.pow, "atan2": sampan.atan2,
+    "matmul": lambda a, b: sampan.matmul(a, b, transpose_y=True), "concat": lambda a, b: sampan.concat([a, b]),
+    "stack": lambda a, b: sampan.stack([a, b]), "where": lambda a, b: sampan.where(a > b, a, b),
+    "one row": lambda a, b: a * b[:1], "greater": lambda a, b: (a > b).astype("float64") * a * b,
+    "norm": lambda a, b: sampan.linalg.norm(a, 2, 0) + sampan.linalg.norm(b, 3, 0),
+    "diff": lambda a, b: sampan.diff(a) * sampan.diff(b),
+    "take": lambda a, b: sampan.take_along_axis(a * b, sampan.to_tensor([[1], [0], [3], [2]]), 1),
+}  # fmt: skip  # a table
+
+
+def pairs():
+    """What differs from the plain call: operators of two tensors, in every pair of placements."""
+    mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+    rng, wrong = np.random.default_rng(3), []
+    values = [rng.random((4, 6)) + 0.5 for _ in range(2)]
+    lies = [dist.Shard(0), dist.Shard(1), dist.Replicate(), dist.Partial()]
+
+    def run(function, tensors):
+        out = function(*tensors)
+        (out * out).sum().backward()
+        return [t.numpy() for t in (out, *(tensor.grad for tensor in tensors))]
+
+    for name, function in PAIRED.items():
+        expected = run(function, [sampan.to_tensor(v, stop_gradient=False) for v in values])
+        for pair in itertools.product(lies, lies):
+            parts = [
+                dist.shard_tensor(v, mesh, [lie], stop_gradient=False)
+                for v, lie in zip(values, pair, strict=True)
+            ]
+            found = run(function, parts)
+            if not all(np.allclose(a, b, rtol=1e-12) for a, b in zip(expected, found, strict=True)):
+                wrong.append((name, str(pair)))
+    return wrong
+
+
+def filled_like():
+    """Placements and local shapes of `full_like` and its relatives."""
+    mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+    makers = (
+        sampan.zeros_like,
+        sampan.ones_like,
+        sampan.empty_like,
+        lambda x: sampan.full_like(x, 3, "int64"),
+    )
+    found = []
+    for lie in (dist.Shard(1), dist.Replicate(), dist.Partial()):
+        x = dist.shard_tensor(sampan.ones([4, 6]), mesh, [lie])
+        made = [make(x) for make in makers]
+        found.append([(str(t.placements[0]), t._local_shape) for t in made] + [made[3].numpy().tolist()])
     return found

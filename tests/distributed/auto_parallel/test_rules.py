@@ -18,3 +18,15 @@ def test_operators_give_the_same_values_and_gradients(workers, part):
     assert set(first["refused"]) <= REFUSED
     assert len(first["equal"]) > len(first["replicated"]) / 3
     assert len(first["equal"]) + len(first["replicated"]) > 70
+
+
+def test_operators_of_two_tensors_in_every_pair_of_placements(workers):
+    assert workers(2)(programs.pairs) == [[], []]
+
+
+def test_tensors_made_like_another_lie_as_it_does(workers):
+    threes = [[3] * 6] * 4
+    for cut, whole, terms in workers(2)(programs.filled_like):
+        assert cut == [("Shard(dim=1)", [4, 3])] * 4 + [threes]
+        assert whole == [("Replicate()", [4, 6])] * 4 + [threes]
+        assert terms[:2] == [("Replicate()", [4, 6])] * 2 and terms[-1] == threes

@@ -17,7 +17,7 @@ from ...engine.apply import apply
 from ...engine.operator import operators
 from ...engine.tensor import Tensor
 from .dispatch import Call, Plan, rule
-from .transfer import REPLICATE
+from .transfer import REPLICATE, local_part, placed, replicated
 
 ENTRYWISE = (
     *(
@@ -74,6 +74,7 @@ def entrywise(call: Call, lies: dict[int, Any]) -> Plan | None:
         numbers = [v for i, v in enumerate(call.args) if i not in lies and isinstance(v, int | float)]
         adds = name in ("add", "subtract", "summed") and not others and not numbers
         scales = (name == "multiply" and len(terms) == 1) or (name == "divide" and terms == [0])
+        scales = scales and all(lie.is_replicate() for place, lie in lies.items() if place not in terms)
         if adds or scales or (name in LINEAR and not others):
             return Plan(lies, Partial())
     ndim = max(len(call.shapes[place]) for place in lies)
@@ -121,7 +122,9 @@ def along(call: Call, lies: dict[int, Any]) -> Plan | None:
     return None if cut in _axes(call, "axis", ndim) or len(lies) > 1 else Plan(lies, Shard(cut))
 
 
-@rule("cumprod", "glu", "roll", "prod_along", "split_view", "split_sizes", "slices", "unstacked")
+@rule(
+    "cumprod", "glu", "roll", "prod_along", "split_view", "split_sizes", "slices", "unstacked", "neighbours"
+)
 def along_one(call: Call, lies: dict[int, Any]) -> Plan | None:
     """The same for one axis, which `slices`, `unstacked` and `prod_along` take away."""
     cut, ndim, name = _cut(lies), len(call.shapes[0]), call.operator.name
@@ -140,13 +143,13 @@ def _reduced(call: Call, cut: int, axes: Sequence[int]) -> int:
 
 
 @rule("max", "min", "amax", "amin", "var", "logsumexp", "all", "any", "argmax", "argmin", "kthvalue", "mode")
-@rule("nansum", "count_nonzero")
+@rule("nansum", "count_nonzero", "p_norm")
 def reduction(call: Call, lies: dict[int, Any]) -> Plan | None:
     """A reduction of other axes than the one that is cut."""
     cut, ndim = _cut(lies), len(call.shapes[0])
     if cut is None or len(lies) > 1:
         return None
-    axes = _axes(call, "axis", ndim)
+    axes = _axes(call, "axes" if call.operator.name == "p_norm" else "axis", ndim)
     return None if cut in axes else Plan(lies, Shard(_reduced(call, cut, axes)))
 
 
@@ -328,16 +331,30 @@ def _plain(part: Any) -> bool:
     return part is None or part is Ellipsis or isinstance(part, slice) or type(part) is int
 
 
-@rule("index_select", "picked_along")
+@rule("index_select")
 def gathered(call: Call, lies: dict[int, Any]) -> Plan | None:
-    """Entries along an axis that is not cut. The places of `picked_along` are cut like the input."""
-    cut, indices = _cut(lies), call.operator.name == "picked_along"
-    axis = call.given("axis") % max(len(call.shapes[0]), 1)
+    """Entries along an axis that is not cut."""
+    cut, axis = _cut(lies), call.given("axis") % max(len(call.shapes[0]), 1)
     if cut is None or cut == axis or len(lies) != 2:
         return None
-    if indices and call.shapes[1][cut] != call.shapes[0][cut]:
+    return Plan({0: Shard(cut), 1: REPLICATE}, Shard(cut))
+
+
+def _local_picks(call: Call, parts: list[Any]) -> Any:
+    """Of places in a buffer this process takes its part; a Tensor of them is cut already."""
+    places = parts[1]
+    if not isinstance(places, Tensor):
+        places = local_part(placed(replicated(places, call.mesh), [plan.outputs for plan in call.plans]))
+    return apply(call.operator, (parts[0], places, *parts[2:]), call.settings)
+
+
+@rule("picked_along", run=_local_picks)
+def picked(call: Call, lies: dict[int, Any]) -> Plan | None:
+    """The places are cut like the input."""
+    cut, axis = _cut(lies), call.given("axis") % max(len(call.shapes[0]), 1)
+    if cut is None or cut == axis or call.args[1].shape[cut] != call.shapes[0][cut]:
         return None
-    return Plan({0: Shard(cut), 1: Shard(cut) if indices else REPLICATE}, Shard(cut))
+    return Plan(dict.fromkeys(lies, Shard(cut)), Shard(cut))
 
 
 @rule("one_hot", "below", "to_one_hot")
