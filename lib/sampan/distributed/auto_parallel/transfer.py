@@ -69,11 +69,15 @@ def placed(buffer: DTensor, placements: Sequence[Any]) -> DTensor:
         if after.is_partial() and before != after
     ]
     steps = [REPLICATE if axis in new else after for axis, after in enumerate(placements)]
-    if any(
-        before.is_partial() and isinstance(after, Shard) and buffer.shape[after.dim] % mesh.size()
+    # gloo's reduce_scatter does not take parts of different lengths: there the terms are added up first.
+    between = [
+        REPLICATE
+        if before.is_partial() and isinstance(after, Shard) and buffer.shape[after.dim] % mesh.size()
+        else before
         for before, after in zip(buffer.placements, steps, strict=True)
-    ):  # gloo's reduce_scatter does not take parts of different lengths
-        buffer = _exchanged(buffer, dual(buffer.placements))
+    ]
+    if between != list(buffer.placements):
+        buffer = _exchanged(buffer, between)
     moved = _exchanged(buffer, steps)
     if not new:
         return moved
