@@ -123,8 +123,8 @@ def pulled(rng: np.random.Generator) -> Iterator[Case]:
     )
     once: Text = (
         "An id that occurs several times is asked for once. A shard without ids gets no message. All messages are one request, so that the "
-        "shards work at the same time.",
-        "出现多次的 id 只请求一次。没有 id 的分片不发消息。所有消息是一个请求，这样各分片可以同时工作。",
+        "shards work at the same time. Their step is self.step: a shard answers when the others have pushed up to it.",
+        "出现多次的 id 只请求一次。没有 id 的分片不发消息。所有消息是一个请求，这样各分片可以同时工作。步号是 self.step：其他工作者推送到这一步之后，分片才回答。",
     )
     reading: Text = (
         "`train` belongs to the message. With train=False an id without a row reads as zeros, and the shard does not make a row for it.",
@@ -141,7 +141,8 @@ def pulled(rng: np.random.Generator) -> Iterator[Case]:
         )
     ids = zipf(rng, 200, 60)
     rows = draw(rng, 60, DIM)
-    expected = rows[ids], 1, messages([ids], 5, 8, False)
+    second = np.array([2])  # the step: one push came before
+    expected = rows[ids], 1, messages([ids], 5, 8, False), second
     names = "messages for Zipf's ids, 5 shards", "Zipf 分布的 id 的消息，5 个分片"
     yield Case(names, "pulls_counted", (ids, np.arange(60), rows, 5), expected, once)
     ids = rng.permutation(60)[:3].astype(L)
@@ -150,7 +151,7 @@ def pulled(rng: np.random.Generator) -> Iterator[Case]:
         names,
         "pulls_counted",
         (ids, np.arange(60), rows, 9),
-        (rows[ids], 1, messages([ids], 9, 8, False)),
+        (rows[ids], 1, messages([ids], 9, 8, False), second),
         once,
     )
     none = np.empty(0, L)

@@ -133,14 +133,16 @@ def rows_pulled(slot: slots.Slot, ids: Any, different: Any, rows: Any, shards: i
     return slot.placed(client, "t", ids.numpy())
 
 
-@driver(answer=lambda *_: [PULLED, *_sent("pull", "拉取")])
+@driver(answer=lambda *_: [PULLED, *_sent("pull", "拉取"), ("the step numbers in them", "其中的步号")])
 def pulls_counted(slot: slots.Slot, ids: Any, different: Any, rows: Any, shards: int) -> Any:
-    """(rows, how many requests, messages and ids of each shard)."""
+    """(rows, how many requests, messages and ids of each shard, the different step numbers in the messages)."""
     client, home = _client(shards, rows.shape[1])
     _written(client, different, rows)
     home.requests.clear()
     found = slot.placed(client, "t", ids.numpy())
-    return found, len(home.requests), home.calls_of("pull")
+    given = [arguments for request in home.requests for _, name, arguments in request if name == "pull"]
+    steps = np.unique([arguments[2] if len(arguments) > 2 else 0 for arguments in given])
+    return found, len(home.requests), home.calls_of("pull"), steps
 
 
 @driver(answer=lambda *_: [PULLED, ("how many rows the table has afterwards", "之后表中的行数")])
