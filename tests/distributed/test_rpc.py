@@ -1,11 +1,13 @@
 """Functions that run in other processes."""
 
 import os
+import socket
 import time
 from multiprocessing.connection import Client
 
 import numpy as np
 import pytest
+import torch
 
 import sampan as paddle
 import sampan.distributed as dist
@@ -41,6 +43,11 @@ def unpicklable():
     return lambda: 0
 
 
+def after_a_while(*values):
+    time.sleep(0.1)
+    return values
+
+
 class TwoParts(Exception):
     """Cannot be read back from its `args`."""
 
@@ -67,6 +74,10 @@ def calls(port):
     found["itself"] = rpc.rpc_sync(names[rank], where, args=(1,))[1] == os.getpid()
     futures = [rpc.rpc_async(other, doubled, args=(paddle.full([3], float(k)),)) for k in range(20)]
     found["tensors"] = [future.wait().tolist() for future in futures]
+    values, array = [1.0], torch.ones(3)
+    late = rpc.rpc_async(other, after_a_while, args=(values, array))
+    values[0], array[:] = 9.0, 9.0
+    found["as they were"] = late.wait()[0], late.wait()[1].tolist()
     found["back"] = rpc.rpc_sync(other, back, args=(names[rank],)) == names[rank]
     found["infos"] = [info.name for info in rpc.get_all_worker_infos()], rpc.get_worker_info(other).rank
     with pytest.raises(ZeroDivisionError, match="number 5") as caught:
@@ -95,9 +106,14 @@ def calls(port):
     with pytest.raises(RuntimeError, match=f"is worker {names[rank]} already"):
         rpc.init_rpc("again", rank, len(names), f"127.0.0.1:{port}")
     info = rpc.get_worker_info(other)
+    silent = socket.create_connection((info.ip, info.port))  # does not prove that it knows the key
     with pytest.raises((OSError, EOFError, Exception)) as refused:
         Client((info.ip, info.port), authkey=b"another key")
     found["refused"] = type(refused.value).__name__
+    found["beside a silent one"] = rpc.rpc_sync(other, slow, args=(0,), timeout=5.0)
+    many = [rpc.rpc_async(other, slow, args=(0.05,)) for _ in range(8)]  # over connections of their own
+    found["at once"] = [future.wait() for future in many]
+    silent.close()
     rpc.shutdown()
     with pytest.raises(RuntimeError, match="rpc_async: call init_rpc first"):
         rpc.rpc_sync(other, slow)
@@ -110,9 +126,11 @@ def test_functions_run_in_the_other_process(workers):
     for one, other in (both, both[::-1]):
         assert one["called"] == (True, other["pid"], 5)
         assert one["tensors"] == [[2.0 * k] * 3 for k in range(20)]
+        assert one["as they were"] == ([1.0], [1.0] * 3)
         assert one["itself"] and one["back"] and one["note"] and one["after"]
         assert one["infos"][0] == ["worker0", "worker1"]
         assert 0.2 <= one["waited"] < 0.9
+        assert one["beside a silent one"] == 0 and one["at once"] == [0.05] * 8
         assert one["refused"] == "AuthenticationError"
 
 

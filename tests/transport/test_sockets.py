@@ -1,5 +1,7 @@
 """Shards behind addresses, with clients that know the key, and others."""
 
+import contextlib
+import socket
 import threading
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
@@ -50,6 +52,14 @@ def test_a_client_without_the_key_is_refused_and_harms_nobody(served: list[str])
     with pytest.raises(AuthenticationError):
         Client(address_of(served[0]), authkey=b"other")
     assert home.request([(0, "note", (1,))]) == [2]
+
+
+def test_connections_that_say_nothing_or_nonsense_keep_nobody_waiting(served: list[str]) -> None:
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(address_of(served[0]))) for _ in range(5)]
+        silent[0].sendall(b"GET / HTTP/1.1\r\n\r\n")
+        silent[1].close()
+        assert Sockets(served, timeout=5.0, patience=5.0).request([(0, "note", (1,))]) == [1]
 
 
 def test_an_address_where_nothing_is_or_which_is_taken(served: list[str]) -> None:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import torch.distributed as c10d
 
 from ..engine.errors import InvalidArgument, InvalidType
+from ..transport.sockets import knows
 from .arguments import check_kind
 
 __all__ = [
@@ -78,44 +79,54 @@ class _Worker:
         while True:
             try:
                 connection = self.listener.accept()
-            except (OSError, EOFError):
+            except OSError:
                 if self.listener_closed:
                     return
-                continue  # a connection without the key
+                continue  # a caller that went
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     listener_closed = False
 
     def _answer(self, connection: Connection[Any, Any]) -> None:
+        if not knows(connection, self.key):
+            return
         while True:
             try:
-                function, args, named = connection.recv()
+                asked = connection.recv_bytes()
             except (EOFError, OSError):
                 return  # the caller has ended
-            except Exception as error:  # unpickling failed: an error is the answer
-                connection.send((False, RuntimeError(f"{self.info.name} cannot read the call: {error!r}")))
+            try:
+                function, args, named = pickle.loads(asked)
+            except Exception as error:  # is the answer
+                failed = RuntimeError(f"{self.info.name} cannot read the call: {error!r}")
+                connection.send_bytes(pickle.dumps((False, failed)))
                 continue
             try:
-                answer = (True, function(*args, **named))
+                answer: tuple[bool, Any] = (True, function(*args, **named))
             except Exception as error:  # raised again in the caller
                 error.add_note(f"in worker {self.info.name}:\n{traceback.format_exc()}")
                 answer = (False, error)
             except BaseException as error:  # such as SystemExit: the caller goes on, and so does this thread
                 answer = (False, RuntimeError(f"{self.info.name}: the function raised {error!r}"))
             try:
-                connection.send(answer)
-            except Exception as error:  # a value that cannot be pickled
-                connection.send((False, TypeError(f"{self.info.name} cannot send the result: {error!r}")))
+                sent = pickle.dumps(answer)
+            except Exception as error:
+                refused = TypeError(f"{self.info.name} cannot send the result: {error!r}")
+                sent = pickle.dumps((False, refused))
+            try:
+                connection.send_bytes(sent)
+            except OSError:
+                return  # the caller has ended, or did not wait so long
 
-    def call(self, to: str, what: Any, timeout: float) -> Any:
-        """Run a function at worker `to`."""
+    def call(self, to: str, what: bytes, timeout: float) -> Any:
+        """Run a function at worker `to`. what: the function with its arguments, pickled."""
         target, kept = self.every[to], self.idle.setdefault(to, [])
         try:
             try:
                 connection: Any = kept.pop()
             except IndexError:  # all are in use by other threads
                 connection = Client((target.ip, target.port), authkey=self.key)
-            connection.send(what)
+            connection.send_bytes(what)
             if timeout > 0 and not connection.poll(timeout):
                 connection.close()  # its answer would be taken for that of the next call
                 raise TimeoutError(f"rpc: {to} gave no result within {timeout:g} s")
@@ -188,7 +199,7 @@ def init_rpc(
     key = store.get("rpc/key")
     ip, _, own_port = os.environ.get("PADDLE_WORKER_ENDPOINT", "").rpartition(":")
     ip = ip or (host if host in ("127.0.0.1", "localhost") else socket.gethostbyname(socket.gethostname()))
-    listener = Listener((ip, int(own_port or 0)), backlog=CALLS, authkey=key)
+    listener = Listener((ip, int(own_port or 0)), backlog=CALLS)
     info = WorkerInfo(name, rank, ip, listener.address[1])
     store.set(f"rpc/worker{rank}", json.dumps(info))
     worker = _Worker(info, store, key, listener)
@@ -208,8 +219,8 @@ def rpc_async(
 ) -> FutureWrapper:
     """Start `fn(*args, **kwargs)` in worker `to`. Returns a future, whose `wait` gives the value.
 
-    fn: a function that the other process can import, or finds in the same program. timeout: seconds, 0 or
-    less for none.
+    fn: a function that the other process can import, or finds in the same program. It and the arguments are
+    pickled before this returns. timeout: seconds, 0 or less for none.
     """
     worker = _worker("rpc_async")
     if to not in worker.every:
@@ -220,7 +231,7 @@ def rpc_async(
         raise InvalidType(f"args, kwargs: expected a tuple and a dict, got {args!r} and {kwargs!r}")
     if not isinstance(timeout, int | float):
         raise InvalidType(f"timeout: expected seconds, got {timeout!r}")
-    what = (fn, tuple(args or ()), dict(kwargs or {}))
+    what = pickle.dumps((fn, tuple(args or ()), dict(kwargs or {})))  # as the arguments are now
     return FutureWrapper(worker.calls.submit(worker.call, to, what, timeout))
 
 

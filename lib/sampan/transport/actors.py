@@ -56,9 +56,9 @@ class Holder:
             if failed:
                 shards[number] = Failing(failed[0])
             key = secrets.token_bytes(32)
-            listener = Listener((ray_module().util.get_node_ip_address(), 0), backlog=64, authkey=key)
+            listener = Listener((ray_module().util.get_node_ip_address(), 0), backlog=64)
             self._number, self._place = number, (listener.address, key, os.getpid())
-            threading.Thread(target=answer_clients, args=(listener, shards), daemon=True).start()
+            threading.Thread(target=answer_clients, args=(listener, shards, key), daemon=True).start()
         return self._place if number == self._number else None
 
 

@@ -12,7 +12,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +49,29 @@ def address_of(endpoint: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def answer_clients(listener: Listener, shards: Mapping[int, Any]) -> None:
-    """Answer any number of clients, each in a thread of its own, until the listener is closed. Calls take
-    turns."""
+def knows(connection: Connection, key: bytes) -> bool:
+    """Whether the other end proves that it has the key; else the connection is closed.
+
+    `Listener.accept` with a key does this too, but then a connection that says nothing keeps all others
+    waiting.
+    """
+    try:
+        deliver_challenge(connection, key)
+        answer_challenge(connection, key)
+    except (AuthenticationError, EOFError, OSError):  # another key, none, or gone
+        connection.close()
+        return False
+    return True
+
+
+def answer_clients(listener: Listener, shards: Mapping[int, Any], key: bytes) -> None:
+    """Answer any number of clients that have the key, each in a thread of its own, until the listener is
+    closed. Calls take turns. listener: without a key."""
     turns = threading.Lock()
 
     def converse(connection: Connection) -> None:
+        if not knows(connection, key):
+            return
         with connection:
             while True:
                 try:
@@ -68,8 +85,8 @@ def answer_clients(listener: Listener, shards: Mapping[int, Any]) -> None:
     while True:
         try:
             client = listener.accept()
-        except (EOFError, AuthenticationError, ConnectionError):
-            continue  # a client that has no key, or went
+        except ConnectionError:
+            continue  # a client that went
         except OSError:
             return  # closed
         threading.Thread(target=converse, args=(client,), daemon=True).start()
@@ -81,14 +98,14 @@ def serve_shard(endpoint: str, number: int, shard: Any, ended: Callable[[], bool
     Raises OSError where the port is in use.
     """
     try:
-        listener = Listener(address_of(endpoint), backlog=64, authkey=shared_key())
+        key, listener = shared_key(), Listener(address_of(endpoint), backlog=64)
     except OSError as error:
         raise OSError(
             error.errno, f"shard {number}: cannot listen on {endpoint}: {error.strerror}"
         ) from error
     waiting = threading.Event()
     with listener:
-        threading.Thread(target=answer_clients, args=(listener, {number: shard}), daemon=True).start()
+        threading.Thread(target=answer_clients, args=(listener, {number: shard}, key), daemon=True).start()
         while not ended():
             waiting.wait(poll)
 
