@@ -53,7 +53,11 @@ ABSENT = {
     "incubate.xpu": "parts of Paddle's compiler, of static graphs or of other hardware",
     "incubate.autograd.composite_rules incubate.autograd.generate_op_map incubate.autograd.phi_ops_map incubate.autograd.primitives "
     "incubate.autograd.primreg incubate.autograd.primrules incubate.autograd.primx": "primitive operators of static graphs",
-    "incubate.checkpoint incubate.distributed incubate.multiprocessing": "training in several processes is not part of Sampan yet",
+    "incubate.checkpoint incubate.multiprocessing": "use paddle.distributed",
+    "incubate.distributed.fleet.base incubate.distributed.fleet.collective incubate.distributed.fleet.fleet_util "
+    "incubate.distributed.fleet.parameter_server incubate.distributed.fleet.role_maker incubate.distributed.fleet.utils": "servers "
+    "and workers of static graphs; use paddle.distributed.fleet",
+    "incubate.distributed.models incubate.distributed.utils": "mixtures of experts over several processes are not part of Sampan",
     "incubate.nn incubate.operators": "there are no fused layers; the layers of paddle.nn compute the same",
     "incubate.optimizer.distributed_fused_lamb incubate.optimizer.gradient_merge incubate.optimizer.lars_momentum "
     "incubate.optimizer.pipeline incubate.optimizer.recompute incubate.optimizer.line_search_dygraph "
@@ -131,6 +135,25 @@ SHOWN = {
     "names.framework": ". framework", "names.lbfgs": "optimizer", "names.loss_layers": "nn nn.loss",
     "names.losses": "nn.functional", "names.text_datasets": "text", "names.transducer": "nn.functional",
     "names.vision_datasets": "vision",
+}  # fmt: skip
+# Modules inside `distributed`, which are not recorded, that programs import from, and where their names are.
+_CHECKPOINT, _FLEET = "distributed.auto_parallel.checkpoint.", "distributed.fleet."
+DISTRIBUTED = {
+    "distributed.auto_parallel.local_layer": {"distributed.auto_parallel.": "LocalLayer"},
+    "distributed.auto_parallel.local_map": {"distributed.auto_parallel.": "local_map"},
+    "distributed.entry_attr": {"distributed.": "CountFilterEntry ProbabilityEntry ShowClickEntry"},
+    "distributed.fleet.model": {_FLEET: "distributed_model"},
+    "distributed.fleet.optimizer": {_FLEET: "distributed_optimizer"},
+    "distributed.fleet.scaler": {_FLEET: "distributed_scaler"},
+    "distributed.flex_checkpoint": {},
+    "distributed.flex_checkpoint.dcp": {},
+    "distributed.flex_checkpoint.dcp.load_state_dict": {_CHECKPOINT: "load_merged_state_dict load_state_dict"},
+    "distributed.flex_checkpoint.dcp.save_state_dict": {_CHECKPOINT: "save_state_dict"},
+    "distributed.flex_checkpoint.dcp.sharded_weight": {"distributed.": "ShardedWeight build_sharded_state_dict shard_weight"},
+    "distributed.parallel_with_gloo": {"distributed.": "gloo_barrier gloo_init_parallel_env gloo_release"},
+    "distributed.sharding.group_sharded": {"distributed.sharding.": "group_sharded_parallel save_group_sharded_model"},
+    "incubate.distributed": {},
+    "incubate.distributed.fleet": {f"{_FLEET}recompute.": "recompute_hybrid recompute_sequential"},
 }  # fmt: skip
 # Names that Paddle shows at its top, and the modules where they are.
 TOP = {
@@ -235,12 +258,16 @@ def places() -> dict[str, str]:
     for file, modules in SHOWN.items():
         names = importlib.import_module(f"sampan.{file}").__all__
         found |= {f"{module}.{name}": f"{file}.{name}" for module in modules.split() for name in names}
+    for module, given in DISTRIBUTED.items():
+        found |= {
+            f"{module}.{name}": f"{place}{name}" for place, names in given.items() for name in names.split()
+        }
     return found
 
 
 def listed(record: dict[str, list[str]]) -> dict[str, list[str]]:
     """The modules of the table with their names."""
-    modules = {**{name: [] for name in [*STAND_INS.split(), *MOVED]}, **served(record)}
+    modules = {**{name: [] for name in [*STAND_INS.split(), *MOVED, *DISTRIBUTED]}, **served(record)}
     for module, names in ALSO.items():
         modules[module] = [*dict.fromkeys([*modules[module], *names])]
     for full in places():
