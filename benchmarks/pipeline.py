@@ -3,9 +3,10 @@
     python -m benchmarks.pipeline [--rounds 9] [--width 768] [--simulate] [--picture FILE.html]
 
 Two processes, each with equal stages of matrix products on one thread. The schedule itself records when each pass runs
-(`PipelineParallel.report`); time that is not in a pass counts as waiting, also that of messages. Other
-programs on the machine add to it: "replayed" has the same passes with the fewest seconds of their threads in any round. --simulate: the
-formula against the orders of the schedules for 4 and 8 processes, without computing.
+(`PipelineParallel.report`); time that is not in a pass counts as waiting, also that of messages, which the formula does not
+count: their part is smaller the larger --width is. Other programs on the machine add to it. "replayed" has the same passes with
+the fewest seconds of their threads in any round. --simulate: the formula against the orders of the schedules for 4 and 8
+processes, without computing.
 """
 
 from __future__ import annotations

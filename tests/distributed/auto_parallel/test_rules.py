@@ -26,7 +26,7 @@ def test_operators_of_two_tensors_in_every_pair_of_placements(workers):
 
 @pytest.mark.parametrize("shape", [(4, 6), (5, 7)])  # the second is cut into parts of different lengths
 def test_operators_of_two_tensors_on_a_mesh_of_two_axes(workers, shape):
-    assert workers(4)(programs.drawn_pairs, shape, 300) == [[]] * 4
+    assert workers(4)(programs.drawn_pairs, shape, 150) == [[]] * 4
 
 
 def test_tensors_made_like_another_lie_as_it_does(workers):

@@ -12,7 +12,7 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,11 @@ def _alone() -> bool:
 def _by_torch(name: str) -> Iterator[None]:
     """Run torch's save or load for the function `name`. Its error is InvalidArgument with each rank's reason.
 
-    torch warns that one process reads or writes alone, which is what was asked for.
+    Of one process torch warns that it reads or writes alone, which is what was asked for.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+    with warnings.catch_warnings() if _alone() else nullcontext():  # it is not for several threads
+        if _alone():
+            warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         try:
             yield
         except checkpoint.CheckpointException as error:
@@ -118,9 +119,9 @@ class _Writer(checkpoint.FileSystemWriter):
                 file.unlink()
 
 
-def _present(folder: Path) -> str:
+def _present(name: str, folder: Path) -> str:
     if not (folder / ".metadata").is_file():
-        raise FileNotFoundError(f"load_state_dict: path: no checkpoint in {folder}")
+        raise FileNotFoundError(f"{name}: path: no checkpoint in {folder}")
     return str(folder)
 
 
@@ -182,7 +183,7 @@ def load_state_dict(
     wait_for_saves()
     group = getattr(process_group, "process_group", process_group)
     read = _buffers(state_dict)
-    folder = _present(_folder(path, unique_id))
+    folder = _present("load_state_dict", _folder(path, unique_id))
     with _by_torch("load_state_dict"):
         checkpoint.load(read, checkpoint_id=folder, process_group=group, no_dist=_alone())
     _taken(state_dict, read)
@@ -206,7 +207,7 @@ def load_merged_state_dict(
 
     prefix: only names that begin so. offload: is for GPUs; the Tensors are on the CPU.
     """
-    folder = _present(_folder(path, unique_id))
+    folder = _present("load_merged_state_dict", _folder(path, unique_id))
     known = checkpoint.FileSystemReader(folder).read_metadata().state_dict_metadata
     chosen = {name: entry for name, entry in known.items() if name.startswith(prefix or "")}
     read: dict[str, Any] = {
