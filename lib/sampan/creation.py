@@ -95,34 +95,36 @@ def full(shape, fill_value, dtype=None, name=None) -> Tensor:
     return _made("full", (_sizes(shape), _number(fill_value, _kind(dtype))), dtype)
 
 
-def _like(x: Any, value: Any, dtype: Any) -> Tensor:
-    kind = x.data.dtype if dtype is None else as_dtype(dtype)
-    return Tensor(x.data.new_full(x.data.shape, _number(value, kind), dtype=kind))
+def _like(function: str, x: Any, dtype: Any, *fill: Any) -> Tensor:
+    """By torch's factory of this name, with the shape and place of `x`; distributed as `x` is."""
+    data = x.data
+    kind = data.dtype if dtype is None else as_dtype(dtype)
+    make = getattr(torch, function) if type(data) is torch.Tensor else getattr(data, "new_" + function)
+    return Tensor(make(data.shape, *(_number(v, kind) for v in fill), dtype=kind, device=data.device))
 
 
 @factory("out")
 def zeros_like(x, dtype=None, name=None) -> Tensor:
     """Zeros with the shape, place and (unless given) dtype of `x`."""
-    return _like(x, 0, dtype)
+    return _like("full", x, dtype, 0)
 
 
 @factory("out")
 def ones_like(x, dtype=None, name=None) -> Tensor:
     """Ones with the shape, place and (unless given) dtype of `x`."""
-    return _like(x, 1, dtype)
+    return _like("full", x, dtype, 1)
 
 
 @factory("out")
 def empty_like(x, dtype=None, name=None) -> Tensor:
     """Uninitialised memory with the shape, place and (unless given) dtype of `x`."""
-    kind = x.data.dtype if dtype is None else as_dtype(dtype)
-    return Tensor(x.data.new_empty(x.data.shape, dtype=kind))
+    return _like("empty", x, dtype)
 
 
 @factory("out")
 def full_like(x, fill_value, dtype=None, name=None) -> Tensor:
     """`fill_value` with the shape, place and (unless given) dtype of `x`."""
-    return _like(x, fill_value, dtype)
+    return _like("full", x, dtype, fill_value)
 
 
 def _counted(start: Any, end: Any, step: Any, dtype: Any) -> list[Any]:

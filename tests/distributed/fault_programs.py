@@ -173,7 +173,7 @@ def bad_network(how):
     if dist.get_rank() == 1:
         relay = StoreRelay(direct.port)
         environment.state["server"] = TCPStore("127.0.0.1", relay.port, 2, False)
-    os.environ[environment.TIMEOUT] = "3"
+    os.environ[environment.TIMEOUT] = "6"
     try:
         dist.restart_process_group()
         error, seconds, found = "", 0.0, None

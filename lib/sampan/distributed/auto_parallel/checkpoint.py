@@ -65,13 +65,13 @@ def _alone() -> bool:
 
 
 @contextmanager
-def _by_torch(name: str) -> Iterator[None]:
+def _by_torch(name: str, alone: bool) -> Iterator[None]:
     """Run torch's save or load for the function `name`. Its error is InvalidArgument with each rank's reason.
 
-    Of one process torch warns that it reads or writes alone, which is what was asked for.
+    alone: one process reads or writes, which torch warns of.
     """
-    with warnings.catch_warnings() if _alone() else nullcontext():  # it is not for several threads
-        if _alone():
+    with warnings.catch_warnings() if alone else nullcontext():  # it is not for several threads
+        if alone:
             warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         try:
             yield
@@ -155,7 +155,7 @@ def save_state_dict(
 
 
 def _save(buffers: dict[str, Any], writer: _Writer, group: Any) -> None:
-    with _by_torch("save_state_dict"):
+    with _by_torch("save_state_dict", _alone()):
         checkpoint.save(buffers, storage_writer=writer, process_group=group, no_dist=_alone())
 
 
@@ -184,7 +184,7 @@ def load_state_dict(
     group = getattr(process_group, "process_group", process_group)
     read = _buffers(state_dict)
     folder = _present("load_state_dict", _folder(path, unique_id))
-    with _by_torch("load_state_dict"):
+    with _by_torch("load_state_dict", _alone()):
         checkpoint.load(read, checkpoint_id=folder, process_group=group, no_dist=_alone())
     _taken(state_dict, read)
 
@@ -216,6 +216,6 @@ def load_merged_state_dict(
         else None
         for name, entry in chosen.items()
     }
-    with _by_torch("load_merged_state_dict"):
+    with _by_torch("load_merged_state_dict", True):
         checkpoint.load(read, checkpoint_id=folder, no_dist=True)
     return {name: Tensor(v) if isinstance(v, torch.Tensor) else v for name, v in read.items()}
