@@ -143,7 +143,9 @@ def test_a_digit_is_read_on_home_as_the_pages_prepare_it(page: Any, studio_url: 
     page.emulate_media(reduced_motion="reduce")
     page.goto(f"{studio_url}studio")
     page.locator("[data-digit][data-best='3']").wait_for()  # the drawing at rest
-    assert page.locator("canvas[data-drawn]").count() == 8
+    drawn = page.locator("canvas[data-drawn]")  # each when its module has come
+    drawn.nth(7).wait_for()
+    assert drawn.count() == 8
     box = page.locator(".tr-pad canvas").bounding_box()
     first, *rest = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in DRAWINGS[0]]
     page.mouse.move(*first)
