@@ -229,7 +229,7 @@ def ctc_paths(rng: np.random.Generator) -> Iterator[Case]:
         losses, shares = enumerated(x, labels, blank)
         args = x, padded, np.full(len(labels), 6), counts, blank
         yield Case((name, name_zh), "occupancies", args, (losses, shares), hint, **TIGHT)
-    for name, name_zh, frames, tokens in (("a batch, through ctc_loss", "一批，经过 ctc_loss", 30, 6), ("thousands of frames, through ctc_loss", "几千帧，经过 ctc_loss", 2400, 12)):  # fmt: skip
+    for name, name_zh, frames, tokens in (("a batch, through ctc_loss", "一批，经过 ctc_loss", 30, 6), ("thousands of frames, through ctc_loss", "几千帧，经过 ctc_loss", 2400, 12)):  # fmt: skip  # a table of two cases
         given = batch_of(rng, frames, 3, 5, tokens)
         given[2][0] = (
             frames  # whatever was drawn: of 600 frames the probability was now and then above the least float64

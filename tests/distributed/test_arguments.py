@@ -53,7 +53,7 @@ CASES = [
 def test_the_error_names_function_and_argument(function, given, text):
     with pytest.raises(TypeError, match=text) as caught:
         function(*given)
-    assert isinstance(caught.value, ValueError)  # as every error of an argument
+    assert isinstance(caught.value, ValueError)  # InvalidType derives from both classes
 
 
 def test_integers_of_numpy_are_integers():

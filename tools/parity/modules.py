@@ -79,7 +79,7 @@ ABSENT = {
     "utils.image_util": "images of Paddle 1; use paddle.vision.transforms",
     "vision.transforms.functional_cv2 vision.transforms.functional_pil vision.transforms.functional_tensor": "one implementation "
     "serves all kinds of images: paddle.vision.transforms.functional",
-}  # fmt: skip
+}  # fmt: skip  # a table
 # Modules of static graphs: `paddle.static` and `paddle.jit` hold stand-ins for any name.
 NOT_ASKED = re.compile(r"(static|jit|pir|pir_utils|_C_ops|_legacy_C_ops|distributed|base\.core)(\.|$)")
 # Names of static graphs or of the C++ core: stand-ins.
@@ -128,14 +128,14 @@ MOVED = {
     "nn.functional.ranking": "names.losses", "optimizer.lbfgs": "names.lbfgs", "profiler": "names.profiler", "static": "names.static",
     "text.datasets": "names.text_datasets", "utils": "names.utils", "version": "names.version",
     "vision.datasets": "names.vision_datasets", "vision.ops": "names.vision_ops",
-}  # fmt: skip
+}  # fmt: skip  # a table
 # Files of `names`, and one of `distributed`, and the modules in which all that they list is found. `.` is `sampan` itself.
 SHOWN = {
     "distributed.data_parallel": ". framework", "names.decode": "nn", "names.derivatives": "autograd", "names.flash_attention": "nn.functional", "names.functional": "nn.functional",
     "names.framework": ". framework", "names.lbfgs": "optimizer", "names.loss_layers": "nn nn.loss",
     "names.losses": "nn.functional", "names.text_datasets": "text", "names.transducer": "nn.functional",
     "names.vision_datasets": "vision",
-}  # fmt: skip
+}  # fmt: skip  # a table
 # Modules inside `distributed`, which are not recorded, that programs import from, and where their names are.
 _CHECKPOINT, _FLEET = "distributed.auto_parallel.checkpoint.", "distributed.fleet."
 DISTRIBUTED = {
@@ -154,7 +154,7 @@ DISTRIBUTED = {
     "distributed.sharding.group_sharded": {"distributed.sharding.": "group_sharded_parallel save_group_sharded_model"},
     "incubate.distributed": {},
     "incubate.distributed.fleet": {f"{_FLEET}recompute.": "recompute_hybrid recompute_sequential"},
-}  # fmt: skip
+}  # fmt: skip  # a table
 # Names that Paddle shows at its top, and the modules where they are.
 TOP = {
     "base": "core",
@@ -184,7 +184,7 @@ ALSO = {
     "hapi.dynamic_flops": ["register_hooks"], "hapi.model": ["_all_gather"], "utils.download": ["_get_unique_endpoints", "WEIGHTS_HOME"],
     "nn.layer.transformer": ["_convert_attention_mask", "_convert_param_attr_to_list"],
     "nn.functional.conv": ["_update_padding_nd"], "nn.init": ["calculate_gain"], "nn.decode": ["OutputWrapper", "StateWrapper"],
-}  # fmt: skip
+}  # fmt: skip  # a table
 # Modules of static graphs that can be imported; any name of theirs is a stand-in.
 STAND_INS = "_C_ops _legacy_C_ops jit.dy2static jit.layer jit.sot jit.translated_layer pir pir.core pir_utils"
 

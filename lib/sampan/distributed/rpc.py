@@ -82,7 +82,7 @@ class _Worker:
             except OSError:
                 if self.listener_closed:
                     return
-                continue  # a caller that went
+                continue  # the caller closed the connection before it was accepted
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     listener_closed = False
@@ -92,31 +92,29 @@ class _Worker:
             return
         while True:
             try:
-                asked = connection.recv_bytes()
+                connection.send_bytes(self._answered(connection.recv_bytes()))
             except (EOFError, OSError):
-                return  # the caller has ended
-            try:
-                function, args, named = pickle.loads(asked)
-            except Exception as error:  # is the answer
-                failed = RuntimeError(f"{self.info.name} cannot read the call: {error!r}")
-                connection.send_bytes(pickle.dumps((False, failed)))
-                continue
-            try:
-                answer: tuple[bool, Any] = (True, function(*args, **named))
-            except Exception as error:  # raised again in the caller
-                error.add_note(f"in worker {self.info.name}:\n{traceback.format_exc()}")
-                answer = (False, error)
-            except BaseException as error:  # such as SystemExit: the caller goes on, and so does this thread
-                answer = (False, RuntimeError(f"{self.info.name}: the function raised {error!r}"))
-            try:
-                sent = pickle.dumps(answer)
-            except Exception as error:
-                refused = TypeError(f"{self.info.name} cannot send the result: {error!r}")
-                sent = pickle.dumps((False, refused))
-            try:
-                connection.send_bytes(sent)
-            except OSError:
                 return  # the caller has ended, or did not wait so long
+
+    def _answered(self, asked: bytes) -> bytes:
+        """The pickled answer to a call: whether the function returned, and its value or error."""
+        try:
+            function, args, named = pickle.loads(asked)
+        except Exception as error:  # sent to the caller
+            unread = RuntimeError(f"{self.info.name} cannot read the call: {error!r}")
+            return pickle.dumps((False, unread))
+        try:
+            answer: tuple[bool, Any] = (True, function(*args, **named))
+        except Exception as error:  # raised again in the caller
+            error.add_note(f"in worker {self.info.name}:\n{traceback.format_exc()}")
+            answer = (False, error)
+        except BaseException as error:  # such as SystemExit: neither the caller nor this thread ends
+            answer = (False, RuntimeError(f"{self.info.name}: the function raised {error!r}"))
+        try:
+            return pickle.dumps(answer)
+        except Exception as error:  # sent to the caller
+            unsent = TypeError(f"{self.info.name} cannot send the result: {error!r}")
+            return pickle.dumps((False, unsent))
 
     def call(self, to: str, what: bytes, timeout: float) -> Any:
         """Run a function at worker `to`. what: the function with its arguments, pickled."""

@@ -86,7 +86,7 @@ def answer_clients(listener: Listener, shards: Mapping[int, Any], key: bytes) ->
         try:
             client = listener.accept()
         except ConnectionError:
-            continue  # a client that went
+            continue  # the client closed the connection before it was accepted
         except OSError:
             return  # closed
         threading.Thread(target=converse, args=(client,), daemon=True).start()

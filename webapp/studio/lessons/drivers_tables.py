@@ -47,24 +47,22 @@ class Noted(InProcess):
         self.requests.append(list(calls))
         return super().ask(calls)
 
+    def given(self, method: str) -> list[tuple[int, tuple[Any, ...]]]:
+        """The shard and the arguments of each call of a method, in order."""
+        return [
+            (shard, given) for request in self.requests for shard, name, given in request if name == method
+        ]
+
     def calls_of(self, method: str) -> np.ndarray:
         """How many calls of a method each shard gets, how many ids are in them, and how many bytes: [3, shards]."""
         found = np.zeros((3, self.parts), np.int64)
-        for calls in self.requests:
-            for shard, name, given in calls:
-                if name == method:
-                    found[:, shard] += 1, len(given[1]), array_bytes(given)
+        for shard, given in self.given(method):
+            found[:, shard] += 1, len(given[1]), array_bytes(given)
         return found
 
     def steps(self, table: str, count: int) -> np.ndarray:
         """The step numbers of the first `count` pushes of a table to shard 0; 0 where there are fewer."""
-        calls = [
-            given
-            for request in self.requests
-            for shard, name, given in request
-            if (shard, name) == (0, "push")
-        ]
-        numbers = [given[5] for given in calls if given[0] == table]
+        numbers = [given[5] for shard, given in self.given("push") if shard == 0 and given[0] == table]
         return np.array((numbers + [0] * count)[:count], np.int64)
 
 
@@ -140,8 +138,7 @@ def pulls_counted(slot: slots.Slot, ids: Any, different: Any, rows: Any, shards:
     _written(client, different, rows)
     home.requests.clear()
     found = slot.placed(client, "t", ids.numpy())
-    given = [arguments for request in home.requests for _, name, arguments in request if name == "pull"]
-    steps = np.unique([arguments[2] if len(arguments) > 2 else 0 for arguments in given])
+    steps = np.unique([given[2] if len(given) > 2 else 0 for _, given in home.given("pull")])
     return found, len(home.requests), home.calls_of("pull"), steps
 
 

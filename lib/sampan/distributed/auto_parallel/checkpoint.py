@@ -32,6 +32,7 @@ from .sharded_weight import ShardedWeight, part
 
 _pending: list[Future[None]] = []  # saves that run in the background
 _background = ThreadPoolExecutor(1, thread_name_prefix="save_state_dict")
+# A group of the program: the group of saves in the background, see `_group_apart`.
 _apart: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 

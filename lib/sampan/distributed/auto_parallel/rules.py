@@ -93,6 +93,11 @@ def entrywise(call: Call, lies: dict[int, Any]) -> Plan | None:
     return Plan(inputs, Shard(cut)) if any(lie.is_shard() for lie in inputs.values()) else None
 
 
+def _axis_parameter(call: Call) -> str:
+    """The name of the parameter that has the axes of an operator."""
+    return next(name for name in ("axis", "axes", "dim") if name in call.operator.parameters)
+
+
 def _axes(call: Call, name: str, ndim: int) -> list[int]:
     """The axes that an argument names, counted from the front; all of them for None."""
     given = call.given(name)
@@ -128,7 +133,7 @@ def along(call: Call, lies: dict[int, Any]) -> Plan | None:
 def along_one(call: Call, lies: dict[int, Any]) -> Plan | None:
     """The same for one axis, which `slices`, `unstacked` and `prod_along` take away."""
     cut, ndim, name = _cut(lies), len(call.shapes[0]), call.operator.name
-    parameter = "dim" if name == "cumprod" else "axis"
+    parameter = _axis_parameter(call)
     if cut is None or call.given(parameter) is None:
         return None
     axes = _axes(call, parameter, ndim)
@@ -149,7 +154,7 @@ def reduction(call: Call, lies: dict[int, Any]) -> Plan | None:
     cut, ndim = _cut(lies), len(call.shapes[0])
     if cut is None or len(lies) > 1:
         return None
-    axes = _axes(call, "axes" if call.operator.name == "p_norm" else "axis", ndim)
+    axes = _axes(call, _axis_parameter(call), ndim)
     return None if cut in axes else Plan(lies, Shard(_reduced(call, cut, axes)))
 
 

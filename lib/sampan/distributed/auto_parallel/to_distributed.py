@@ -41,8 +41,8 @@ def to_distributed(
         raise AssertionError(f"to_distributed: node_num: expected 1, got {node_num}")
     if not isinstance(device_num, int) or device_num < 1:
         raise InvalidArgument(f"device_num: expected the number of processes, got {device_num!r}")
-    for given, kind, label in ((model, Layer, "model"), (optimizer, Optimizer, "optimizer")):
-        check_kind(given, kind, label)
+    check_kind(model, Layer, "model")
+    check_kind(optimizer, Optimizer, "optimizer")
     mesh = ProcessMesh(list(range(device_num)), dim_names=["dp"])
     model, stepped = parallelize(model, optimizer, mesh, {"dp_config": {"sharding_level": 0}})
     return model, stepped, shard_dataloader(dataloader, mesh, shard_dims="dp")

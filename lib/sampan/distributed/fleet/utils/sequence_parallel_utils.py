@@ -118,19 +118,24 @@ class ReduceScatterOp(_Exchange):
     _run, _cuts = staticmethod(_reduce_scatter), True
 
 
+def _outside_tape(exchange: type[_Exchange], input: Tensor) -> Tensor:
+    check_kind(input, Tensor, "input")
+    return exchange.apply(input.detach())
+
+
 def scatter(input: Tensor) -> Tensor:
     """This process's part of the first axis, outside the tape."""
-    return ScatterOp.apply(input).detach()
+    return _outside_tape(ScatterOp, input)
 
 
 def all_gather(input: Tensor) -> Tensor:
     """The processes' Tensors one after another, outside the tape."""
-    return GatherOp.apply(input).detach()
+    return _outside_tape(GatherOp, input)
 
 
 def reduce_scatter(input: Tensor) -> Tensor:
     """This process's part of the sum, outside the tape."""
-    return ReduceScatterOp.apply(input).detach()
+    return _outside_tape(ReduceScatterOp, input)
 
 
 def mark_as_sequence_parallel_parameter(parameter: Any) -> None:
