@@ -71,11 +71,35 @@ def start_notebook(api: requests.Session, small: Studio, name: str = "mine.ipynb
     return str(until(started, 60).json()["kernel"]["id"])
 
 
-def rewrite(record: Path, about: dict[str, Any]) -> None:
-    """In one step, as the Studio does: it reads the file at any moment."""
-    new = record.with_suffix(".new")
-    new.write_text(json.dumps(about))
-    new.replace(record)
+PRESS = """(shown, name) => {
+    const text = shown.innerText;
+    const button = [...shown.querySelectorAll("button")].find((one) => one.textContent.includes(name));
+    button?.click();
+    return button ? text : "";
+}"""
+
+
+def keep_idle(record: Path, shown: Any, button: str, look: Callable[[], Any]) -> str:
+    """Writes into the record that the session is idle, `look`s, and presses the button; gives what was `shown` then.
+
+    The server finds within seconds that the session is not idle, and takes the notice back. So the text is read and
+    the button pressed in one step, and all of it is done again until the server has heard.
+    """
+    kept = record.with_suffix(".keep")
+
+    def pressed() -> str:
+        about = {**json.loads(record.read_text()), "culled_at": time.time() + 200}
+        new = record.with_suffix(".new")
+        new.write_text(json.dumps(about))
+        new.replace(record)  # in one step, as the Studio does: it reads the file at any moment
+        look()
+        text: str = shown.evaluate(PRESS, button)
+        end = time.monotonic() + 5
+        while text and not kept.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        return text if kept.exists() else ""
+
+    return str(until(pressed))
 
 
 def test_two_visitors_wait_for_one_place(
@@ -215,17 +239,7 @@ def test_a_kernel_on_the_sessions_page(
 
     record = next((small.home / ".studio" / "sessions").glob("*.json"))
 
-    def warned() -> bool:
-        about = {**json.loads(record.read_text()), "culled_at": time.time() + 200}
-        rewrite(record, about)  # as the server does for an idle session; it polls again soon
-        page.reload()
-        return bool(card.get_by_role("button", name="Keep it").count())
-
-    until(warned)
-    assert "Idle: it will be stopped in 3 min" in card.inner_text()
-    screenshot(page, "sessions-idle")
-    card.get_by_role("button", name="Keep it").click()
-    until(lambda: record.with_suffix(".keep").exists())
+    assert "Idle: it will be stopped in 3 min" in keep_idle(record, card, "Keep it", page.reload)
 
     narrow = new_page(at=small, locale="zh-CN", viewport=NARROW, color_scheme="dark")
     narrow.goto(f"{small.url}studio/sessions?who=everyone")
@@ -255,18 +269,7 @@ def test_the_keep_button_in_the_status_line_of_lab(
     assert not record.with_suffix(".keep").exists()
     button = line.get_by_role("button", name="保留")
 
-    def warned() -> (
-        bool
-    ):  # again and again: the server finds that it is not idle, the line looks every ten seconds
-        about = {**json.loads(record.read_text()), "culled_at": time.time() + 200}
-        rewrite(record, about)
-        return bool(button.count())
-
-    until(warned)
-    assert "空闲：" in line.inner_text()
-    screenshot(page, "lab-status-line-idle")
-    button.click()
-    until(lambda: record.with_suffix(".keep").exists())
+    assert "空闲：" in keep_idle(record, line, "保留", lambda: page.wait_for_timeout(500))
     button.wait_for(state="detached")  # the server has heard it, and the line was drawn again
     assert api.delete(f"{small.url}api/kernels/{kernel}").status_code == 204
 

@@ -117,7 +117,7 @@ def test_words_films_and_the_cache(
 ) -> None:
     on = EmbeddingsPage(page, studio_url)
     assert "real data" in page.locator(".sx-about").first.inner_text()
-    assert on.t("words.shipped") in page.locator(".sx-live").first.inner_text()
+    page.locator(".sx-live").first.get_by_text(on.t("words.shipped")).wait_for()
     on.drawn(0)  # rows that come with the page
     on.type("words.field.asked", "king")
     page.wait_for_selector('[data-kind="neighbours"] li[data-label="henry"]')
