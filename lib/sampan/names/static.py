@@ -252,6 +252,7 @@ del case, cond, switch_case, while_loop
 
 
 OF_GRAPHS = (
+    *("BuildStrategy", "CompiledProgram"),
     *("Executor", "Program", "append_backward", "data", "default_main_program", "default_startup_program"),
     *("gradients", "load", "load_inference_model", "program_guard", "save", "save_inference_model"),
 )

@@ -9,11 +9,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ...serialization import replacing
 from .. import collective
 from ..environment import is_initialized
 from ..objects import all_gather_object
 from ..parallel import ParallelEnv, get_rank, get_world_size, init_parallel_env, several
 from ..server_roles import Roles
+from . import strategy_text
 from . import topology as topology
 from .collective import CollectiveTraining
 from .topology import CommunicateTopology, HybridCommunicateGroup, hybrid_group
@@ -57,9 +59,19 @@ class DistributedStrategy:
     def __init__(self) -> None:
         vars(self).update(json.loads(_TEXT, object_hook=Settings))
 
+    def __getattr__(self, name: str) -> Any:
+        if name != "build_strategy":
+            raise AttributeError(f"'DistributedStrategy' object has no attribute {name!r}")
+        from ... import static  # which few programs need
+
+        return vars(self).setdefault(name, static.BuildStrategy())
+
     def __setattr__(self, name: str, value: Any) -> None:
         """TypeError for an unknown setting, AssertionError for an unknown key; a value of another kind
         warns."""
+        if name == "build_strategy":
+            vars(self)[name] = value
+            return
         if name not in _DEFAULTS:
             raise TypeError(f"{name} is not a attribute of DistributedStrategy")
         usual = _DEFAULTS[name]
@@ -79,8 +91,22 @@ class DistributedStrategy:
             vars(self)[name] = value
 
     def __repr__(self) -> str:
-        changed = {name: value for name, value in vars(self).items() if value != _DEFAULTS[name]}
+        changed = {name: value for name, value in self._settings().items() if value != _DEFAULTS[name]}
         return f"DistributedStrategy({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name in _DEFAULTS}
+
+    def save_to_prototxt(self, output: str) -> None:
+        """Write the settings that are not the usual ones to a file of protocol buffers' text format."""
+        with replacing(output) as file:
+            file.write(strategy_text.written(self._settings(), _DEFAULTS).encode())
+
+    def load_from_prototxt(self, pb_file: str) -> None:
+        """Take over the settings of a file of `save_to_prototxt`. InvalidArgument for another text."""
+        text = Path(pb_file).read_text("utf-8")
+        for name, value in strategy_text.read(text, _DEFAULTS, f"load_from_prototxt: {pb_file}").items():
+            setattr(self, name, value)
 
 
 class Role:
@@ -223,7 +249,7 @@ class Fleet:
         if self._hcg is not None and self._hcg.get_model_parallel_world_size() > 1:
             from .parallel_random import model_parallel_random_seed
 
-            first = self._user_defined_strategy.tensor_parallel_configs["tensor_init_seed"]  # type: ignore[attr-defined]  # settings are found at run time
+            first = self._user_defined_strategy.tensor_parallel_configs["tensor_init_seed"]  # settings are found at run time
             model_parallel_random_seed(None if first == -1 else first)
         return self
 

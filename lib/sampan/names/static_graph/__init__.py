@@ -13,6 +13,8 @@ from .files import load as load
 from .files import load_inference_model as load_inference_model
 from .files import save as save
 from .files import save_inference_model as save_inference_model
+from .hints import BuildStrategy as BuildStrategy
+from .hints import CompiledProgram as CompiledProgram
 from .running import Executor as Executor
 from .running import append_backward as append_backward
 from .running import gradients as gradients

@@ -16,6 +16,7 @@ from ...engine.tensor import Tensor
 from ...jit.evaluation import Lengths, call_on_tape
 from ...jit.program import Ref
 from .building import Program, default_main_program, paused
+from .hints import CompiledProgram
 from .steps import Derive, LookUp, Update, evaluated, needed
 
 
@@ -27,7 +28,7 @@ class Executor:
 
     def run(
         self,
-        program: Program | None = None,
+        program: Program | CompiledProgram | None = None,
         feed: dict[str, Any] | None = None,
         fetch_list: Sequence[Any] | None = None,
         return_numpy: bool = True,
@@ -38,9 +39,7 @@ class Executor:
         feed: an array or Tensor for each input that is needed, by name. fetch_list: variables or names.
         Raises InvalidArgument for an input that is missing or does not fit.
         """
-        program = program or default_main_program()
-        if not isinstance(program, Program):
-            raise InvalidType(f"run: program: expected a Program, got {type(program).__name__}")
+        program = _program(program, "run")
         wanted = [program.ref(v) for v in ([] if fetch_list is None else list(_listed(fetch_list)))]
         with paused():
             if program.random_seed:
@@ -64,7 +63,7 @@ class Executor:
 
     def train_from_dataset(
         self,
-        program: Program | None = None,
+        program: Program | CompiledProgram | None = None,
         dataset: Any = None,
         scope: Any = None,
         thread: int = 0,
@@ -79,7 +78,7 @@ class Executor:
         fetch_list: printed every `print_period` batches, each after its text of `fetch_info` or its name.
         The batches are run one after another, whatever `thread` is. RuntimeError without a dataset.
         """
-        program = program or default_main_program()
+        program = _program(program, "train_from_dataset")
         if dataset is None:
             raise RuntimeError("dataset is need and should be initialized")
         wanted = list(_listed(fetch_list or []))
@@ -94,14 +93,28 @@ class Executor:
                 print(f"time: [{time.strftime('%F %T')}], batch: [{number}], {', '.join(told)}", flush=True)
 
     def infer_from_dataset(
-        self, program: Program | None = None, dataset: Any = None, *rest: Any, **settings: Any
+        self,
+        program: Program | CompiledProgram | None = None,
+        dataset: Any = None,
+        *rest: Any,
+        **settings: Any,
     ) -> None:
         """`train_from_dataset` without updates, and as the Program evaluates."""
-        tested = (program or default_main_program()).clone(for_test=True)
+        tested = _program(program, "infer_from_dataset").clone(for_test=True)
         self.train_from_dataset(tested, dataset, *rest, **settings)
 
     def close(self) -> None:
         """Nothing to do."""
+
+
+def _program(program: Any, called: str) -> Program:
+    """The Program that is to run; by default the one that is being built."""
+    if isinstance(program, CompiledProgram):
+        return program.program
+    program = program or default_main_program()
+    if not isinstance(program, Program):
+        raise InvalidType(f"{called}: program: expected a Program, got {type(program).__name__}")
+    return program
 
 
 def _printed(text: str, value: np.ndarray) -> str:
