@@ -13,8 +13,6 @@ def test_they_say_what_to_use_instead():
         dist.split(paddle.ones([2, 2]), (2, 2), "linear")
     with pytest.raises(NotImplementedError, match="is_dataset_splitted=True"):
         dist.enable_auto_dp()
-    with pytest.raises(NotImplementedError, match="shard_tensor, or use local_map"):
-        dist.shard_op(paddle.matmul)
     for name, instead in (
         ("save_persistables", "save_state_dict"),
         ("load_persistables", "load_state_dict"),

@@ -80,9 +80,9 @@ def test_static_graphs_and_what_is_absent_of_them(installed):
     from paddle.static import CompiledProgram, Executor
 
     assert program_guard is paddle.static.program_guard and Program().ops == []
-    assert Executor(paddle.CPUPlace()).run(Program()) == []
-    with pytest.raises(NotImplementedError, match=r"static\.CompiledProgram"):
-        CompiledProgram(Program())
+    assert Executor(paddle.CPUPlace()).run(CompiledProgram(Program())) == []
+    with pytest.raises(NotImplementedError, match=r"static\.IpuCompiledProgram"):
+        paddle.static.IpuCompiledProgram(Program())
     with pytest.raises(NotImplementedError, match=r"static\.nn\.sequence_pool"):
         paddle.static.nn.sequence_pool(1)
     with pytest.raises(NotImplementedError, match=r"static\.convert_ifelse"):

@@ -68,6 +68,7 @@ _AUTO_PARALLEL = frozenset(
         "ShardedStateDict",
         "ShardedWeight",
         "build_sharded_state_dict",
+        "shard_op",
         "shard_weight",
         "to_distributed",
         "PrepareLayerInput",
@@ -89,8 +90,9 @@ def __getattr__(name: str) -> Any:
     if name in ("auto_parallel", "rpc", "sharding"):
         return importlib.import_module(f"{__name__}.{name}")
     if name in _AUTO_PARALLEL:
-        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.auto_parallel"), name)
-        return found
+        inside = {"shard_tensor": ".api", "Strategy": ".model"}.get(name, "")  # others of `fleet.auto`
+        found = getattr(importlib.import_module(f"{__name__}.auto_parallel{inside}"), name)
+        return globals().setdefault(name, found)
     if name in ("group_sharded_parallel", "save_group_sharded_model"):
         return getattr(importlib.import_module(f"{__name__}.sharding"), name)
     if name in ("InMemoryDataset", "QueueDataset"):

@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["create_nccl_config", "enable_auto_dp", "in_auto_parallel_align_mode", "io", "shard_op", "split"]
+__all__ = ["create_nccl_config", "enable_auto_dp", "in_auto_parallel_align_mode", "io", "split"]
 
 
 def create_nccl_config(nccl_config: dict[str, Any] | None = None) -> None:
@@ -32,13 +32,6 @@ def enable_auto_dp() -> NoReturn:
         "enable_auto_dp: distributed tensors have one global shape; use shard_dataloader(shard_dims=...), "
         "with is_dataset_splitted=True where each process has its own samples, or paddle.DataParallel where "
         "the shapes of batches differ"
-    )
-
-
-def shard_op(*args: Any, **settings: Any) -> NoReturn:
-    """NotImplementedError."""
-    raise NotImplementedError(
-        "shard_op: is for static programs; place the inputs with shard_tensor, or use local_map"
     )
 
 

@@ -48,7 +48,8 @@ def places(configs):
 
 
 def exchanged(configs):
-    """Sums over each group of the numbers of its processes, and whether a second init keeps the groups."""
+    """Sums over each group of the numbers of its processes, and whether a second init keeps the groups, also after the
+    program has made others."""
     fleet.init(is_collective=True, strategy=strategy(**configs))
     group = fleet.get_hybrid_communicate_group()
     rank = group.get_global_rank()
@@ -62,8 +63,9 @@ def exchanged(configs):
         x = paddle.to_tensor(rank)
         dist.all_reduce(x, group=one)
         values.append(int(x) == sum(one.ranks))
+    HybridCommunicateGroup(CommunicateTopology(dims=[1, 4, 1, 1, 1, 1]))
     fleet.init(is_collective=True, strategy=strategy(**configs))
-    return values, fleet.get_hybrid_communicate_group() is group
+    return values, fleet.get_hybrid_communicate_group() is topology._HYBRID_PARALLEL_GROUP is group
 
 
 def refused(configs):

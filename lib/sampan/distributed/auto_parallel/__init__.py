@@ -6,7 +6,7 @@ torch's DTensor: see `dispatch` for how an operator runs, `transfer` for the tap
 
 import sys
 
-from . import context, model, optimizer, placements, plans
+from . import context, engine_strategy, optimizer, placements, plans
 from . import layer_rules as layer_rules
 from . import rules as rules
 from . import tensor as tensor
@@ -16,20 +16,25 @@ from .api import dtensor_from_fn as dtensor_from_fn
 from .api import dtensor_from_local as dtensor_from_local
 from .api import dtensor_to_local as dtensor_to_local
 from .api import reshard as reshard
-from .api import shard_tensor as shard_tensor
 from .api import unshard_dtensor as unshard_dtensor
 from .checkpoint import load_merged_state_dict as load_merged_state_dict
 from .checkpoint import load_state_dict as load_state_dict
 from .checkpoint import save_state_dict as save_state_dict
 from .context import ContextParallel as ContextParallel
 from .context import PrepareContextParallel as PrepareContextParallel
+from .engine import Engine as Engine
+from .engine_strategy import Strategy as Strategy
+from .interface import create_mesh as create_mesh
+from .interface import exclude_ops_in_recompute as exclude_ops_in_recompute
+from .interface import recompute as recompute
+from .interface import shard_op as shard_op
+from .interface import shard_tensor as shard_tensor
 from .layers import LocalLayer as LocalLayer
 from .layers import ShardDataloader as ShardDataloader
 from .layers import local_map as local_map
 from .layers import shard_dataloader as shard_dataloader
 from .layers import shard_layer as shard_layer
 from .model import DistModel as DistModel
-from .model import Strategy as Strategy
 from .model import to_static as to_static
 from .optimizer import ShardingStage1 as ShardingStage1
 from .optimizer import ShardingStage2 as ShardingStage2
@@ -66,7 +71,7 @@ from .to_distributed import to_distributed as to_distributed
 _MODULES = {
     "high_level_api": high_level_api,
     "placement_type": placements,
-    "strategy": model,
+    "strategy": engine_strategy,
     "intermediate": plans,
     "intermediate.context_parallel": context,
     "intermediate.parallelize": plans,

@@ -242,6 +242,11 @@ def set_mesh(mesh: ProcessMesh) -> None:
     _global[0] = mesh
 
 
+def current_mesh() -> ProcessMesh | None:
+    """The mesh of the innermost `with mesh:`, or else of the program."""
+    return _current[-1] if _current else get_mesh()
+
+
 def get_mesh() -> ProcessMesh | None:
     """The mesh of the program, None before `set_mesh`."""
     return _global[0]

@@ -249,7 +249,7 @@ class Fleet:
         if self._hcg is not None and self._hcg.get_model_parallel_world_size() > 1:
             from .parallel_random import model_parallel_random_seed
 
-            first = self._user_defined_strategy.tensor_parallel_configs["tensor_init_seed"]  # settings are found at run time
+            first = self._user_defined_strategy.tensor_parallel_configs["tensor_init_seed"]
             model_parallel_random_seed(None if first == -1 else first)
         return self
 

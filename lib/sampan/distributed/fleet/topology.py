@@ -373,9 +373,11 @@ def hybrid_group(strategy: Any, before: HybridCommunicateGroup | None) -> Hybrid
         others = math.prod(degree for name, degree in degrees.items() if name != "dp")
         degrees["dp"] = max(environment.get_world_size() // others, 1)
     topology = CommunicateTopology([AXES[name] for name in order], [degrees[name] for name in order])
-    if before is not None and _serves(before, topology):
-        return before
-    return HybridCommunicateGroup(topology)
+    if before is None or not _serves(before, topology):
+        return HybridCommunicateGroup(topology)
+    global _HYBRID_PARALLEL_GROUP
+    _HYBRID_PARALLEL_GROUP = before  # also where the program has made others itself
+    return before
 
 
 def _serves(group: HybridCommunicateGroup, topology: CommunicateTopology) -> bool:
