@@ -1,6 +1,8 @@
 """Names of static programs and of GPUs: what they say at their call."""
 
 import importlib
+import subprocess
+import sys
 
 import pytest
 
@@ -30,26 +32,57 @@ def test_what_they_answer(ready):
     assert not dist.io.is_persistable(3)
 
 
+ADDRESSES = {
+    "io": "save_persistables",
+    "communication.all_gather": "all_gather all_gather_object",
+    "communication.all_reduce": "all_reduce",
+    "communication.all_to_all": "alltoall alltoall_single",
+    "communication.batch_isend_irecv": "P2POp batch_isend_irecv",
+    "communication.reduce_scatter": "reduce_scatter _reduce_scatter_base",
+    "communication.stream.all_gather": "all_gather",
+    "communication.stream.all_to_all": "alltoall alltoall_single",
+    "communication.stream.reduce_scatter": "reduce_scatter _reduce_scatter_base",
+    "auto_parallel.interface": "shard_tensor shard_op create_mesh",
+    "auto_parallel.placement_type": "Shard Replicate Partial Placement",
+    "auto_parallel.high_level_api": "to_distributed ToDistributedConfig",
+    "auto_parallel.intermediate.parallelize": "parallelize",
+    "auto_parallel.intermediate.tensor_parallel": "PlanBase ColWiseParallel ConvParallel",
+    "auto_parallel.intermediate.context_parallel": "ContextParallel PrepareContextParallel",
+    "auto_parallel.intermediate.pipeline_parallel": "SplitPoint",
+    "auto_parallel.random": "parallel_manual_seed",
+    "auto_parallel.strategy": "Strategy",
+    "fleet.meta_parallel.sharding.group_sharded_stage3": "GroupShardedStage3",
+    "fleet.meta_parallel.tensor_parallel": "TensorParallel",
+    "rpc": "init_rpc rpc_sync rpc_async shutdown get_worker_info",
+}
+
+
 def test_addresses_of_paddle():
-    for module, names in {
-        "io": "save_persistables",
-        "communication.all_reduce": "all_reduce",
-        "communication.all_to_all": "alltoall alltoall_single",
-        "communication.batch_isend_irecv": "P2POp batch_isend_irecv",
-        "auto_parallel.placement_type": "Shard Replicate Partial Placement",
-        "auto_parallel.high_level_api": "to_distributed ToDistributedConfig",
-        "auto_parallel.intermediate.parallelize": "parallelize",
-        "auto_parallel.intermediate.tensor_parallel": "PlanBase ColWiseParallel ConvParallel",
-        "auto_parallel.intermediate.context_parallel": "ContextParallel PrepareContextParallel",
-        "auto_parallel.intermediate.pipeline_parallel": "SplitPoint",
-        "auto_parallel.strategy": "Strategy",
-        "fleet.meta_parallel.sharding.group_sharded_stage3": "GroupShardedStage3",
-        "fleet.meta_parallel.tensor_parallel": "TensorParallel",
-        "rpc": "init_rpc rpc_sync rpc_async shutdown get_worker_info",
-    }.items():
+    for module, names in ADDRESSES.items():
         found = importlib.import_module(f"sampan.distributed.{module}")
         assert [name for name in names.split() if not hasattr(found, name)] == [], module
     assert dist.fleet.auto.set_mesh is dist.set_mesh
+
+
+def test_addresses_of_paddle_in_a_program_that_imports_paddle():
+    """A module for each collective, below the function of its name, which stays the function."""
+    lines = [
+        f"from paddle.distributed.{at} import {names.replace(' ', ', ')}" for at, names in ADDRESSES.items()
+    ]
+    program = "\n".join(
+        [
+            "import sampan",
+            "sampan.compat.install()",
+            *lines,
+            "assert callable(all_gather) and callable(reduce_scatter) and callable(shard_op)",
+            "import paddle.distributed as dist",
+            "from paddle.distributed import communication",
+            "for place in (dist, communication, dist.stream, communication.stream):",
+            "    for name in ('all_gather', 'all_reduce', 'alltoall', 'reduce_scatter'):",
+            "        assert callable(getattr(place, name)), (place, name)",
+        ]
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_dir_lists_names_that_are_not_imported_yet():

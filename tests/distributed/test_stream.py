@@ -16,6 +16,10 @@ def exchanged():
     stream.all_gather(joined, numbers[:2])
     stream.scatter(part, numbers if rank == 1 else None, src=1, use_calc_stream=True)
     stream.reduce_scatter(sum_part, numbers)
+    for base in (stream._reduce_scatter_base, dist.communication._reduce_scatter_base):
+        again = paddle.zeros([2])
+        base(again, numbers)
+        assert again.tolist() == sum_part.tolist()
     stream.alltoall(swapped, numbers)
     sizes = [3, 1] if rank else [1, 3]
     stream.alltoall_single(single, numbers, out_split_sizes=sizes, in_split_sizes=sizes)

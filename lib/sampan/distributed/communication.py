@@ -2,6 +2,7 @@
 
 import sys
 
+from ..engine.tensor import Tensor
 from . import collective, stream
 from .collective import Group as Group
 from .collective import ReduceOp as ReduceOp
@@ -32,13 +33,29 @@ from .point_to_point import irecv as irecv
 from .point_to_point import isend as isend
 from .point_to_point import recv as recv
 from .point_to_point import send as send
+from .wire import Task
 
 group = sys.modules[f"{__name__}.group"] = collective
 sys.modules[f"{__name__}.stream"] = stream
 # Paddle has a module for each collective, below the function of its name.
-for _name in ("all_gather", "all_reduce", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"):
+_MODULES = (
+    *("all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "recv", "reduce", "reduce_scatter"),
+    *("scatter", "send"),
+)
+for _name in (*_MODULES, "batch_isend_irecv"):
     sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
-for _name in ("all_to_all", "batch_isend_irecv", "recv", "send"):
-    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
+for _name in _MODULES:
+    sys.modules[f"{__name__}.stream.{_name}"] = stream
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 all_to_all = alltoall
+
+
+def _reduce_scatter_base(
+    output: Tensor,
+    input: Tensor,
+    op: int = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task | None:
+    """`stream.reduce_scatter` of one tensor with the parts along its first axis."""
+    return stream.reduce_scatter(output, input, op, group, sync_op)

@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
+
+
 def _check_stream(sync_op: bool, use_calc_stream: bool) -> None:
     if use_calc_stream and not sync_op:
         raise RuntimeError("use_calc_stream can only be true in sync op behavior.")
@@ -132,6 +135,9 @@ def reduce_scatter(
     _check_stream(sync_op, use_calc_stream)
     parts = _parts("reduce_scatter", tensor_or_tensor_list, group)
     return collective.reduce_scatter(tensor, parts, op, group, sync_op)
+
+
+_reduce_scatter_base = reduce_scatter  # Paddle's name for that of one tensor
 
 
 def alltoall(

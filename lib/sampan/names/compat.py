@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .inner import Inner, keep_function, why_absent
+from .inner import keep_function, why_absent
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -42,7 +42,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._own_spec  # the import system replaced it by Paddle's name
-        if isinstance(module, Inner):
+        if "." in self._asked:
             keep_function(self._asked)
 
 

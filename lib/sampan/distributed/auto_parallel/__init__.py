@@ -6,7 +6,7 @@ torch's DTensor: see `dispatch` for how an operator runs, `transfer` for the tap
 
 import sys
 
-from . import context, engine_strategy, optimizer, placements, plans
+from . import context, engine_strategy, interface, optimizer, placements, plans
 from . import layer_rules as layer_rules
 from . import rules as rules
 from . import tensor as tensor
@@ -26,6 +26,7 @@ from .engine import Engine as Engine
 from .engine_strategy import Strategy as Strategy
 from .interface import create_mesh as create_mesh
 from .interface import exclude_ops_in_recompute as exclude_ops_in_recompute
+from .interface import parallel_manual_seed as parallel_manual_seed
 from .interface import recompute as recompute
 from .interface import shard_op as shard_op
 from .interface import shard_tensor as shard_tensor
@@ -72,6 +73,8 @@ _MODULES = {
     "high_level_api": high_level_api,
     "placement_type": placements,
     "strategy": engine_strategy,
+    "interface": interface,
+    "random": interface,
     "intermediate": plans,
     "intermediate.context_parallel": context,
     "intermediate.parallelize": plans,

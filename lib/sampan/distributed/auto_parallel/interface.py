@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import random
 from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ..arguments import check_kind
@@ -80,6 +81,11 @@ def recompute(op: Callable[..., Any]) -> Callable[..., Any]:
 def exclude_ops_in_recompute(run_function: Callable[..., Any]) -> Callable[..., Any]:
     """The function itself: what `recompute` keeps is not chosen one operator at a time."""
     return run_function
+
+
+def parallel_manual_seed(seed: int, name: str = "") -> None:
+    """`paddle.seed`: parts of a distributed tensor draw different numbers, equal copies the same ones."""
+    random.seed(seed)
 
 
 def _mesh(given: ProcessMesh | None, called: str) -> ProcessMesh:

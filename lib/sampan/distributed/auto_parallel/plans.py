@@ -24,6 +24,8 @@ from .process_mesh import ProcessMesh, get_mesh, set_mesh
 from .spatial import fits
 from .transfer import placed, replicated
 
+__path__: list[str] = []  # so that `import` looks for Paddle's modules inside, which are this one
+
 
 class PlanBase:
     """What `parallelize` does with a layer."""
