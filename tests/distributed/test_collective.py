@@ -192,3 +192,11 @@ def test_a_tensor_that_is_received_into_may_be_sent_too(workers):
     assert (first, second) == ([110, 111, 112], [120, 121, 122])
     assert gathered == [[1.0, 1.0], [2.0, 2.0]]
     assert each == also == [[1.0, 1.0], [2.0, 2.0]]
+
+
+def test_names_of_groups_inside_paddle(ready):
+    group = dist.collective._get_global_group()
+    assert dist.collective._is_global_group(group) and group.ranks == [0]
+    assert dist.collective._get_or_throw_group_rank(0, group) == 0
+    with pytest.raises(AssertionError, match="The input rank 3 can not be found inside the group"):
+        dist.collective._get_or_throw_group_rank(3, group)

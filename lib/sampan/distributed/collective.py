@@ -15,6 +15,8 @@ from ..engine import tape
 from ..engine.tensor import Tensor
 from . import environment, wire
 from .environment import get_rank, initialized
+from .environment import is_available as is_available
+from .environment import is_initialized as is_initialized
 from .group import Group, groups
 from .wire import ReduceOp as ReduceOp
 from .wire import Task as Task
@@ -46,6 +48,25 @@ def _get_default_group() -> Group:
             "Call paddle.distributed.init_parallel_env first to initialize the distributed environment."
         )
     return groups.setdefault(0, Group())
+
+
+def _get_global_group() -> Group:
+    """The group of all processes. RuntimeError before init_parallel_env."""
+    if not initialized():
+        raise RuntimeError("The global group is not initialized.")
+    return _get_default_group()
+
+
+def _is_global_group(group: Group) -> bool:
+    return group.id == 0
+
+
+def _get_or_throw_group_rank(global_rank: int, group: Group) -> int:
+    """The number in the group of a process. AssertionError where it is not a member."""
+    found = group.get_group_rank(global_rank)
+    if found < 0:
+        raise AssertionError(f"The input rank {global_rank} can not be found inside the group {group.name}")
+    return found
 
 
 def ready(what: str, group: Group | None) -> Group | None:

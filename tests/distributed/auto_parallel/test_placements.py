@@ -3,6 +3,7 @@
 import pytest
 
 import sampan.distributed as dist
+from sampan.distributed.auto_parallel import placements
 from sampan.distributed.auto_parallel.placements import from_torch, to_torch
 
 
@@ -56,3 +57,20 @@ def test_what_is_no_placement():
         to_torch("f", dist.Shard(0), dist.ProcessMesh([0]), 2)
     with pytest.raises(TypeError, match="expected an int, got str"):
         dist.Shard("x")
+
+
+def test_axes_of_tensor_and_mesh():
+    """PaddlePaddle 3.3.1's answers."""
+    mesh = dist.ProcessMesh([[0, 1, 2], [3, 4, 5]], dim_names=["x", "y"])
+    assert str(placements.to_placements([1, -1, 0], mesh)) == "[Shard(dim=2), Shard(dim=0)]"
+    assert str(placements.to_placements([-1, 1], mesh, [0])) == "[Partial(reduce_type=SUM), Shard(dim=1)]"
+    found = placements.to_dim_map([dist.Shard(2), dist.Partial()], 3)
+    assert found == ([-1, -1, 0], {1: dist.ReduceType.kRedSum})
+    assert placements.get_shard_spec(mesh, [dist.Shard(2), dist.Replicate()], 3) == [None, None, "x"]
+    same = placements.check_placements_equal
+    assert same([dist.Shard(0)], [dist.Shard(0), dist.Replicate()])
+    assert not same([dist.Shard(0)], [dist.Shard(1)]) and not same([], [dist.Partial()])
+    with pytest.raises(ValueError, match="axis 0 of the mesh: expected one placement, got Partial"):
+        placements.to_placements([0], mesh, [0])
+    with pytest.raises(AssertionError, match="expected two lists"):
+        same((), [])

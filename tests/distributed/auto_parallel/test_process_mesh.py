@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sampan.distributed as dist
+from sampan.distributed.auto_parallel import process_mesh
 
 
 @pytest.fixture
@@ -71,3 +72,33 @@ def test_the_mesh_of_the_program(mesh, monkeypatch):
     assert dist.get_mesh() is mesh
     with pytest.raises(ValueError, match="expected a ProcessMesh, got list"):
         dist.set_mesh([0])
+
+
+def test_meshes_of_several():
+    """PaddlePaddle 3.3.1's answers."""
+    line, square, part = (dist.ProcessMesh(m) for m in ([0, 1, 2, 3], [[0, 1], [2, 3]], [1, 2]))
+    together = process_mesh.compute_compatible_process_mesh
+    for given, wanted in (
+        ([line, square], square),
+        ([square, line], square),
+        ([part, line], line),
+        ([None, part], part),
+        ([square, part], square),
+    ):
+        found = together(given)
+        assert str(found) == str(wanted) and found is not wanted
+    assert together([]) is together([part, dist.ProcessMesh([3])]) is None
+    merged = process_mesh.merge_process_meshes([part, None, dist.ProcessMesh([5, 3])])
+    assert merged.process_ids == [1, 2, 3, 5]
+    assert process_mesh.merge_process_meshes([None]) is None
+
+
+def test_the_current_mesh(mesh):
+    assert process_mesh.get_current_process_mesh() is None
+    with mesh:
+        assert process_mesh.get_current_process_mesh() is process_mesh.current_mesh() is mesh
+        process_mesh.set_current_process_mesh(mesh[0])
+        assert process_mesh.get_current_process_mesh() == mesh[0]
+        process_mesh.reset_current_process_mesh()
+        assert process_mesh.get_current_process_mesh() is mesh
+    assert process_mesh.get_current_process_mesh() is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -203,3 +204,18 @@ __all__ = [
     "shard_tensor",
     "unshard_dtensor",
 ]
+
+
+# What Paddle's module of this name has too, and where it is here.
+_ELSEWHERE = {
+    **dict.fromkeys(("shard_layer", "ShardDataloader", "shard_dataloader"), "layers"),
+    **dict.fromkeys(("DistModel", "Strategy", "to_static"), "model"),
+    **dict.fromkeys(("ShardingStage1", "ShardingStage2", "ShardingStage3"), "optimizer"),
+    **dict.fromkeys(("shard_optimizer", "shard_scaler"), "optimizer"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__package__}.{_ELSEWHERE[name]}"), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -140,3 +141,48 @@ def _one(placement: Any) -> Placement:
         return Replicate()
     kinds = {name: kind for kind, name in _TORCH.items()}
     return Partial(ReduceType(kinds[placement.reduce_op]))
+
+
+# --- axes of a tensor and axes of a mesh, under the names of Paddle's module `placement_type` ---
+
+
+def to_placements(
+    dim_map: Sequence[int], mesh: ProcessMesh, partial_idx: Sequence[int] = ()
+) -> list[Placement]:
+    """The placements of a tensor whose axis i is cut along axis `dim_map[i]` of the mesh, -1 where it is not.
+
+    partial_idx: axes of the mesh whose processes have terms of it. InvalidArgument for an axis of the mesh
+    that is named twice.
+    """
+    found: list[Placement] = [Replicate() for _ in mesh.shape]
+    named: list[tuple[int, Placement]] = [(axis, Partial()) for axis in partial_idx]
+    named += [(axis, Shard(dim)) for dim, axis in enumerate(dim_map) if axis >= 0]
+    for axis, placement in named:
+        if not found[axis].is_replicated():
+            raise InvalidArgument(
+                f"to_placements: axis {axis} of the mesh: expected one placement, got {found[axis]} and "
+                f"{placement}"
+            )
+        found[axis] = placement
+    return found
+
+
+def to_dim_map(placements: Sequence[Placement], tensor_dims: int) -> tuple[list[int], dict[int, ReduceType]]:
+    """For each axis of a tensor the axis of the mesh along which it is cut, -1 where it is not; the axes of
+    the mesh with terms, and how these combine."""
+    cut = {p.dim: axis for axis, p in enumerate(placements) if isinstance(p, Shard)}
+    terms = {axis: p.reduce_type() for axis, p in enumerate(placements) if isinstance(p, Partial)}
+    return [cut.get(dim, -1) for dim in range(tensor_dims)], terms
+
+
+def get_shard_spec(mesh: ProcessMesh, placements: Sequence[Placement], tensor_dims: int) -> list[str | None]:
+    """`to_dim_map` with the names of the mesh's axes, None where an axis is not cut."""
+    return [None if axis < 0 else mesh.dim_names[axis] for axis in to_dim_map(placements, tensor_dims)[0]]
+
+
+def check_placements_equal(this: list[Placement], that: list[Placement]) -> bool:
+    """Whether they say the same; axes that one of them leaves out replicate."""
+    if not (isinstance(this, list) and isinstance(that, list)):
+        raise InvalidType(f"check_placements_equal: expected two lists, got {this!r} and {that!r}")
+    pairs = itertools.zip_longest(this, that, fillvalue=Replicate())
+    return all(one == other for one, other in pairs)

@@ -6,6 +6,7 @@ put on the mesh, so that a mesh can be described in a program of one process.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -245,6 +246,47 @@ def set_mesh(mesh: ProcessMesh) -> None:
 def current_mesh() -> ProcessMesh | None:
     """The mesh of the innermost `with mesh:`, or else of the program."""
     return _current[-1] if _current else get_mesh()
+
+
+def get_current_process_mesh() -> ProcessMesh | None:
+    """The mesh of the innermost `with mesh:` or `set_current_process_mesh`."""
+    return _current[-1] if _current else None
+
+
+def set_current_process_mesh(process_mesh: ProcessMesh) -> None:
+    """Begin what `with process_mesh:` does."""
+    _current.append(process_mesh)
+
+
+def reset_current_process_mesh() -> None:
+    """End it: the mesh before is the current one again."""
+    if _current:
+        _current.pop()
+
+
+def compute_compatible_process_mesh(
+    process_mesh_list: Sequence[ProcessMesh | None],
+) -> ProcessMesh | None:
+    """The mesh that has the processes of all these, of equal ones that with more axes; None without one."""
+    found: ProcessMesh | None = None
+    for mesh in process_mesh_list or ():
+        if found is None or mesh is None:
+            found = found or mesh
+            continue
+        mine, others = {*found.process_ids}, {*mesh.process_ids}
+        if not (mine <= others or others <= mine):
+            return None
+        if found.process_ids == mesh.process_ids:
+            found = found if found.ndim >= mesh.ndim else mesh
+        elif mine <= others:
+            found = mesh
+    return copy.deepcopy(found)
+
+
+def merge_process_meshes(process_meshes: Sequence[ProcessMesh | None]) -> ProcessMesh | None:
+    """A mesh with one axis over the processes of all these; None without any."""
+    merged = {process for mesh in process_meshes if mesh is not None for process in mesh.process_ids}
+    return ProcessMesh(sorted(merged)) if merged else None
 
 
 def get_mesh() -> ProcessMesh | None:
