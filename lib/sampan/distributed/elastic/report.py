@@ -124,7 +124,7 @@ class Reporter:
         _replace(self.folder / f"report-{self.rank}.json", json.dumps(asdict(report)))
 
     def _waits(self) -> Wait | None:
-        now = waiting.now()
+        now = waiting.now(self._main)
         if now is None or (lasted := time.monotonic() - now.since) < SHOWN_AFTER_S:
             return None
         frame: Any = sys._current_frames().get(self._main)
