@@ -62,9 +62,9 @@ class DistributedStrategy:
     def __getattr__(self, name: str) -> Any:
         if name != "build_strategy":
             raise AttributeError(f"'DistributedStrategy' object has no attribute {name!r}")
-        from ... import static  # which few programs need
+        from ...names.static_graph.hints import BuildStrategy  # which few programs need
 
-        return vars(self).setdefault(name, static.BuildStrategy())
+        return vars(self).setdefault(name, BuildStrategy())
 
     def __setattr__(self, name: str, value: Any) -> None:
         """TypeError for an unknown setting, AssertionError for an unknown key; a value of another kind
