@@ -10,6 +10,9 @@ import tests.distributed.test_sync_batch_norm
 import tests.embedding.test_bag
 import tests.embedding.test_dynamic
 import tests.embedding.test_word_char
+import tests.names.incubate.nn.functional.test_lengths
+import tests.names.incubate.nn.functional.test_norms
+import tests.names.incubate.nn.functional.test_rotary
 import tests.nn.functional.test_activation
 import tests.nn.functional.test_common
 import tests.nn.functional.test_likelihood
@@ -76,6 +79,10 @@ TESTED: dict[str, Callable[..., None]] = {
     "normalize_over_processes": tests.distributed.test_sync_batch_norm.test_values_gradients_and_second_derivatives,
     "output": tests.distributed.test_data_parallel.test_outputs_in_containers,
     "weight_quantize": tests.quantization.test_weight_only.test_a_weight_survives_to_half_a_step,
+    "rotate": tests.names.incubate.nn.functional.test_rotary.test_gradients_of_two_orders_and_views,
+    "row_statistics": tests.names.incubate.nn.functional.test_norms.test_layer_norm_of_a_sum,
+    "quantized": tests.names.incubate.nn.functional.test_norms.test_values_of_eight_bits,
+    "places_before": tests.names.incubate.nn.functional.test_lengths.test_each_sample_alone,
     "resampled": tests.speech.test_resample.test_values_are_the_definition,
     "resampled_back": tests.speech.test_resample.test_gradient_is_the_transpose,
     "project": tests.speech.nn.test_operators.test_a_linear_layer_over_the_last_axis,

@@ -58,7 +58,19 @@ ABSENT = {
     "incubate.distributed.fleet.parameter_server incubate.distributed.fleet.role_maker incubate.distributed.fleet.utils": "servers "
     "and workers of static graphs; use paddle.distributed.fleet",
     "incubate.distributed.models incubate.distributed.utils": "mixtures of experts over several processes are not part of Sampan",
-    "incubate.nn incubate.operators": "there are no fused layers; the layers of paddle.nn compute the same",
+    "incubate.nn.functional.batched_gemm incubate.nn.functional.blha_get_max_len "
+    "incubate.nn.functional.block_multihead_attention incubate.nn.functional.masked_multihead_attention": "kernels of a GPU for "
+    "generation with caches",
+    "incubate.nn.functional.build_src_rank_and_local_expert_id incubate.nn.functional.cal_aux_loss "
+    "incubate.nn.functional.expand_modality_expert_id incubate.nn.functional.int_bincount incubate.nn.functional.moe_combine "
+    "incubate.nn.functional.moe_combine_no_weight incubate.nn.functional.moe_gate_dispatch "
+    "incubate.nn.functional.moe_gate_dispatch_and_quant incubate.nn.functional.moe_gate_dispatch_partial_nosoftmaxtopk "
+    "incubate.nn.functional.moe_gate_dispatch_permute": "kernels of a GPU for mixtures of experts",
+    "incubate.nn.functional.cross_entropy_with_softmax_bwd_w_downcast incubate.nn.functional.embedding_grad_add_to "
+    "incubate.nn.functional.fast_ln incubate.nn.functional.fast_rms_norm incubate.nn.functional.fp8 "
+    "incubate.nn.functional.fused_dot_product_attention incubate.nn.functional.fused_gate_attention "
+    "incubate.nn.functional.fused_partial_rope incubate.operators.resnet_unit": "kernels of a GPU; use paddle.nn.functional",
+    "incubate.nn.layer.io": "servers of static graphs",
     "incubate.optimizer.distributed_fused_lamb incubate.optimizer.gradient_merge incubate.optimizer.lars_momentum "
     "incubate.optimizer.pipeline incubate.optimizer.recompute incubate.optimizer.line_search_dygraph "
     "incubate.optimizer.functional.line_search incubate.optimizer.functional.utils incubate.optimizer.functional.bfgs "
@@ -136,9 +148,10 @@ SHOWN = {
     "names.losses": "nn.functional", "names.text_datasets": "text", "names.transducer": "nn.functional",
     "names.vision_datasets": "vision",
 }  # fmt: skip  # a table
-# Modules inside `distributed`, which are not recorded, that programs import from, and where their names are.
+# Modules that are not recorded, inside `distributed` and in a folder that is no package, that programs import from, and where
+# their names are.
 _CHECKPOINT, _FLEET = "distributed.auto_parallel.checkpoint.", "distributed.fleet."
-DISTRIBUTED = {
+UNRECORDED = {
     "distributed.auto_parallel.local_layer": {"distributed.auto_parallel.": "LocalLayer"},
     "distributed.auto_parallel.local_map": {"distributed.auto_parallel.": "local_map"},
     "distributed.entry_attr": {"distributed.": "CountFilterEntry ProbabilityEntry ShowClickEntry"},
@@ -153,6 +166,12 @@ DISTRIBUTED = {
     "distributed.parallel_with_gloo": {"distributed.": "gloo_barrier gloo_init_parallel_env gloo_release"},
     "distributed.sharding.group_sharded": {"distributed.sharding.": "group_sharded_parallel save_group_sharded_model"},
     "incubate.distributed": {},
+    "incubate.nn.layer": {},
+    "incubate.nn.layer.fused_dropout_add": {"incubate.nn.": "FusedDropoutAdd"},
+    "incubate.nn.layer.fused_dropout_nd": {"incubate.nn.": "FusedDropout"},
+    "incubate.nn.layer.fused_linear": {"incubate.nn.": "FusedLinear"},
+    "incubate.nn.layer.fused_transformer": {"incubate.nn.": "FusedBiasDropoutResidualLayerNorm FusedFeedForward "
+    "FusedMultiHeadAttention FusedTransformerEncoderLayer"},
     "incubate.distributed.fleet": {f"{_FLEET}recompute.": "recompute_hybrid recompute_sequential"},
 }  # fmt: skip  # a table
 # Names that Paddle shows at its top, and the modules where they are.
@@ -258,7 +277,7 @@ def places() -> dict[str, str]:
     for file, modules in SHOWN.items():
         names = importlib.import_module(f"sampan.{file}").__all__
         found |= {f"{module}.{name}": f"{file}.{name}" for module in modules.split() for name in names}
-    for module, given in DISTRIBUTED.items():
+    for module, given in UNRECORDED.items():
         found |= {
             f"{module}.{name}": f"{place}{name}" for place, names in given.items() for name in names.split()
         }
@@ -267,7 +286,7 @@ def places() -> dict[str, str]:
 
 def listed(record: dict[str, list[str]]) -> dict[str, list[str]]:
     """The modules of the table with their names."""
-    modules = {**{name: [] for name in [*STAND_INS.split(), *MOVED, *DISTRIBUTED]}, **served(record)}
+    modules = {**{name: [] for name in [*STAND_INS.split(), *MOVED, *UNRECORDED]}, **served(record)}
     for module, names in ALSO.items():
         modules[module] = [*dict.fromkeys([*modules[module], *names])]
     for full in places():
@@ -285,6 +304,8 @@ def table(record: dict[str, list[str]]) -> str:
     modules, here = listed(record), inner.table()
     here.files.update(MOVED)
     here.places.clear()  # the table that is rebuilt must not be used for lookups
+    here.absent.clear()
+    here.absent.update(absent())
     for full, place in places().items():
         module, _, name = full.rpartition(".")
         here.places.setdefault(module, {})[name] = place

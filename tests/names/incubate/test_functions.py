@@ -34,3 +34,31 @@ def test_messages_and_segments_under_their_first_names() -> None:
     with pytest.raises(ValueError, match=r"graph_send_recv: expected one of .* for pool_type, got 'prod'"):
         incubate.graph_send_recv(x, *ends, "prod")
     assert incubate.segment_max is paddle.geometric.segment_max
+
+
+def test_softmax_up_to_the_diagonal() -> None:
+    x = paddle.to_tensor(np.random.default_rng(0).standard_normal((2, 3, 5, 5)), stop_gradient=False)
+    found = incubate.softmax_mask_fuse_upper_triangle(x)
+    for i in range(5):
+        shares = np.exp(x.numpy()[:, :, i, : i + 1])
+        expected = np.zeros((2, 3, 5))
+        expected[:, :, : i + 1] = shares / shares.sum(-1, keepdims=True)
+        assert np.allclose(found.numpy()[:, :, i], expected)
+    weights = paddle.to_tensor(np.random.default_rng(1).standard_normal(x.shape))
+    (found * weights).sum().backward()
+    assert x.grad is not None and float(x.grad.triu(1).abs().max()) == 0
+    step = np.zeros(x.shape)
+    step[1, 2, 3, 1] = 1e-6
+    ends = [
+        float(
+            (
+                incubate.softmax_mask_fuse_upper_triangle(x.detach() + s * paddle.to_tensor(step)) * weights
+            ).sum()
+        )
+        for s in (1, -1)
+    ]
+    assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(float(x.grad[1, 2, 3, 1]), abs=1e-6)
+    with pytest.raises(
+        ValueError, match=r"softmax_mask_fuse_upper_triangle: x: expected .batch, heads, n, n."
+    ):
+        incubate.softmax_mask_fuse_upper_triangle(x[:, :, 1:])

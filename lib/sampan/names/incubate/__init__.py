@@ -1,5 +1,8 @@
-"""Paddle's `incubate`: derivatives of functions, and wrappers of optimizers."""
+"""Paddle's `incubate`: fused layers, derivatives of functions, and wrappers of optimizers."""
 
+import torch as _torch
+
+from ...engine.tensor import InvalidArgument as _InvalidArgument
 from ...engine.tensor import Tensor as _Tensor
 from ...geometric import segment_max as segment_max
 from ...geometric import segment_mean as segment_mean
@@ -11,6 +14,7 @@ from ...graph.sampling import graph_reindex as graph_reindex
 from ...graph.sampling import graph_sample_neighbors as graph_sample_neighbors
 from ...nn.functional import softmax as _softmax
 from . import autograd as autograd
+from . import nn as nn
 from . import optimizer as optimizer
 from .optimizer import LookAhead as LookAhead
 from .optimizer import ModelAverage as ModelAverage
@@ -28,6 +32,17 @@ def identity_loss(x: _Tensor, reduction: str | int = "none") -> _Tensor:
 def softmax_mask_fuse(x: _Tensor, mask: _Tensor, name: str | None = None) -> _Tensor:
     """softmax(x + mask) along the last axis; x: [batch, heads, n, m], mask: [batch, 1, n, m]."""
     return _softmax(x + mask)
+
+
+def softmax_mask_fuse_upper_triangle(x: _Tensor) -> _Tensor:
+    """softmax along the last axis of x [batch, heads, n, n], over the entries up to the diagonal; 0 above it.
+
+    Unlike in Paddle n may be of any size.
+    """
+    if x.ndim != 4 or x.shape[2] != x.shape[3]:
+        raise _InvalidArgument(f"x: expected [batch, heads, n, n], got {list(x.shape)}")
+    later = _torch.full(x.shape[2:], -_torch.inf, dtype=x.data.dtype, device=x.data.device).triu(1)
+    return _softmax(x + _Tensor(later))
 
 
 def graph_send_recv(
