@@ -149,6 +149,7 @@ def test_numbers_of_paddlepaddle():
         ({"begin_norm_axis": 3}, "begin_norm_axis: expected an axis from -?[03] to 2, got 3"),
         ({"begin_norm_axis": -4}, "begin_norm_axis: expected an axis from -?[03] to 2, got -4"),
         ({"begin_norm_axis": 2, "norm_bias": t(X)}, r"norm_bias: expected shape \[4\]"),
+        ({"begin_norm_axis": 2, "bias": t(X)}, r"bias: expected shape \[4\], got \[2, 3, 4\]"),
         ({"begin_norm_axis": 2, "residual": t(X[0])}, r"residual: expected the shape of x, \[2, 3, 4\]"),
     ],
 )

@@ -54,15 +54,28 @@ def layer_norm(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
     return normalize_layer(*wide, float(epsilon)).astype(x.dtype)
 
 
-def _summed(x: Any, bias: Any, residual: Any, alpha: float) -> Any:
-    """x + bias + alpha residual. Without a residual x alone: Paddle's kernels leave the bias out then."""
+def _begin(axis: int, x: Any, least: int) -> int:
+    """The first axis that is normalised."""
+    if not least <= axis < x.ndim:
+        raise InvalidArgument(f"begin_norm_axis: expected an axis from {least} to {x.ndim - 1}, got {axis}")
+    return axis % x.ndim
+
+
+def _summed(x: Any, bias: Any, residual: Any, alpha: float, shapes: list[Any]) -> Any:
+    """x + bias + alpha residual. Without a residual x alone: Paddle's kernels leave the bias out then.
+
+    shapes: that of the normalised axes, which the bias has, and others that it may have.
+    """
+    inner = list(shapes[0])
+    if bias is not None and list(bias.shape) not in [list(shape) for shape in shapes]:
+        raise InvalidArgument(f"bias: expected shape {inner}, got {list(bias.shape)}")
     if residual is None:
         return x
     if list(residual.shape) != list(x.shape):
         raise InvalidArgument(
             f"residual: expected the shape of x, {list(x.shape)}, got {list(residual.shape)}"
         )
-    total = x if bias is None else x + bias
+    total = x if bias is None else x + bias.reshape(inner)
     return total + (residual if alpha == 1 else residual * alpha)
 
 
@@ -98,16 +111,14 @@ def fused_layer_norm(
     residual_alpha residual, over the axes from begin_norm_axis on.
 
     norm_weight, norm_bias: [d], the product of those axes' sizes, or None; without both, value is the sum.
-    Without residual the bias is left out, as in Paddle's kernels, and the second result is empty. Mean and
-    deviation: float32 [rows], without gradient. quant_scale above 0: value is int8, rounded
-    quant_max_bound quant_scale value. Unlike in Paddle the value has a gradient.
+    bias: of the shape of those axes. residual: of the shape of x; without it the bias is left out, as in
+    Paddle's kernels, and the second result is empty. Mean and deviation: float32 [rows], without gradient.
+    quant_scale above 0: value is int8, rounded quant_max_bound quant_scale value. Unlike in Paddle the value
+    has a gradient.
     """
-    total = _summed(x, bias, residual, residual_alpha)
-    if not 0 <= begin_norm_axis < x.ndim:
-        raise InvalidArgument(
-            f"begin_norm_axis: expected an axis from 0 to {x.ndim - 1}, got {begin_norm_axis}"
-        )
-    rows = _rows(total, begin_norm_axis, norm_weight=norm_weight, norm_bias=norm_bias)
+    begin = _begin(begin_norm_axis, x, 0)
+    total = _summed(x, bias, residual, residual_alpha, [x.shape[begin:]])
+    rows = _rows(total, begin, norm_weight=norm_weight, norm_bias=norm_bias)
     statistics = row_statistics(rows, True, float(epsilon))
     value = rows
     if norm_weight is not None or norm_bias is not None:
@@ -132,18 +143,15 @@ def fused_rms_norm(
     """(value, sum): s / sqrt(mean(s^2) + epsilon) norm_weight + norm_bias of the sum s = x + bias + residual,
     over the axes from begin_norm_axis on (Zhang and Sennrich, 2019).
 
-    norm_weight: [d], the product of those axes' sizes; norm_bias: [d] or None. Without residual the bias is
-    left out, as in Paddle's kernels, and the second result is empty. quant_scale above 0: value is int8,
-    rounded quant_max_bound quant_scale value.
+    norm_weight: [d], the product of those axes' sizes; norm_bias: [d] or None. bias: of the shape of those
+    axes, or [d]. residual: of the shape of x; without it the bias is left out, as in Paddle's kernels, and
+    the second result is empty. quant_scale above 0: value is int8, rounded quant_max_bound quant_scale value.
     """
     if norm_weight is None:
         raise InvalidArgument("norm_weight: expected a Tensor, got None")
-    total = _summed(x, bias, residual, 1.0)
-    if not -x.ndim <= begin_norm_axis < x.ndim:
-        raise InvalidArgument(
-            f"begin_norm_axis: expected an axis from {-x.ndim} to {x.ndim - 1}, got {begin_norm_axis}"
-        )
-    rows = _rows(total, begin_norm_axis % x.ndim, norm_weight=norm_weight, norm_bias=norm_bias)
+    begin = _begin(begin_norm_axis, x, -x.ndim)
+    total = _summed(x, bias, residual, 1.0, [x.shape[begin:], [math.prod(x.shape[begin:])]])
+    rows = _rows(total, begin, norm_weight=norm_weight, norm_bias=norm_bias)
     value = normalize_rms(rows, norm_weight, float(epsilon))
     value = value if norm_bias is None else value + norm_bias
     value = to_int8(value, quant_scale, quant_round_type, quant_max_bound, quant_min_bound)
