@@ -184,8 +184,8 @@ def decorate(
 ):
     """Networks and optimizers for mixed precision. At level "O2" parameters become `dtype`, but for those of
     batch norm (float16: of layer and instance norm too) and of excluded_layers (layers or their classes), and
-    optimizers step in float32 copies unless master_weight is False. save_dtype: what `state_dict` gives. "O1"
-    changes nothing.
+    optimizers step in float32 copies unless master_weight is False. A layer with `_amp_decorate(dtype)`
+    converts its own. save_dtype: what `state_dict` gives. "O1" changes nothing.
     """
     if level not in ("O1", "O2"):
         raise InvalidArgument(f"level: expected 'O1' or 'O2', got {level!r}")
@@ -196,15 +196,15 @@ def decorate(
     if level == "O2":
         from ..optimizer import Optimizer
 
-        listed = [] if excluded_layers is None else excluded_layers
+        listed = excluded_layers or []
         listed = listed if isinstance(listed, list | tuple) else [listed]
-        kinds = tuple(e for e in listed if isinstance(e, type))
         spared = {s for e in listed if isinstance(e, Layer) for s in e.sublayers(include_self=True)}
         spared_too = (norms.LayerNorm, norms._InstanceNorm) if dtype == "float16" else ()
-        kinds = (*kinds, norms._BatchNorm, *spared_too)  # sparse batch norms too
+        listed_kinds = (e for e in listed if isinstance(e, type))
+        kinds = (*listed_kinds, norms._BatchNorm, *spared_too)  # sparse batch norms too
         for layer in (s for m in _many(models, Layer, "models") for s in m.sublayers(include_self=True)):
             if layer not in spared and not isinstance(layer, kinds):
-                layer._convert(None, as_dtype(dtype))
+                getattr(layer, "_amp_decorate", layer._convert)(as_dtype(dtype))
         for model in _many(models, Layer, "models") if save_dtype else ():
             model.register_state_dict_hook(lambda state: _saved(state, as_dtype(save_dtype)))
         for optimizer in _many(optimizers, Optimizer, "optimizers") if optimizers is not None else ():

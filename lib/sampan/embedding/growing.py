@@ -108,7 +108,7 @@ class Growth:
 class GrowingLayer(nn.Layer):
     """A layer whose table lies in memory of its own, where more rows are to come."""
 
-    def _convert(self, target: Any, kind: Any) -> None:
+    def _convert(self, kind: Any, target: Any = None) -> None:
         """Nothing: the table stays on the CPU and in its dtype when the network is converted."""
 
 

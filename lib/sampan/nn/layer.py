@@ -523,10 +523,10 @@ class Layer:
         kinds = tuple(e for e in listed if isinstance(e, type))
         for layer in self.sublayers(include_self=True):
             if not isinstance(layer, kinds) and layer not in listed:
-                layer._convert(target, kind)
+                layer._convert(kind, target)
         return self
 
-    def _convert(self, target: Any, kind: Any) -> None:
+    def _convert(self, kind: Any, target: Any = None) -> None:
         """Move what this layer itself holds."""
         for tensor in [*parameters_of(self).values(), *_buffers_of(self).values()]:
             rows = isinstance(tensor._grad, RowGradient)

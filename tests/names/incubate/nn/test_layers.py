@@ -128,6 +128,18 @@ def test_an_encoder_of_copies_and_its_state():
     assert len(encoder.state_dict()) == 24 and (encoder(x) == other(x)).all()
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_norms_stay_float32_in_half_precision(kind):
+    layer = fused.FusedTransformerEncoderLayer(8, 2, 16, 0.0)
+    layer = paddle.amp.decorate(layer, level="O2", dtype=kind)
+    kinds = {name: str(p.dtype) for name, p in layer.named_parameters()}
+    assert all(d == ("paddle.float32" if "ln" in name else f"paddle.{kind}") for name, d in kinds.items())
+    x = paddle.randn([2, 3, 8]).astype(kind)
+    assert layer(x).dtype == x.dtype
+    layer.to(dtype="float64")
+    assert {str(p.dtype) for p in layer.parameters()} == {"paddle.float64"}
+
+
 def test_what_is_shown():
     assert str(fused.FusedDropoutAdd(0.1)) == "FusedDropoutAdd(p=0.1, mode=upscale_in_train)"
     assert str(fused.FusedFeedForward(8, 16)) == (

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ....dtype import name_of
 from ....engine.tensor import InvalidArgument
 from ....nn import functional as nn_functional
 from ....nn.function_layer import FunctionLayer
@@ -57,6 +58,16 @@ class _Norms(Layer):
         return scale, self.create_parameter([width], bias_attr, is_bias=True)
 
 
+class _Block(_Norms):
+    """What the blocks share: `amp.decorate` leaves the parameters of their norms in float32, as in Paddle."""
+
+    def _amp_decorate(self, dtype: Any) -> None:
+        for name, parameter in self.named_parameters(include_sublayers=False):
+            if "ln" not in name:
+                parameter._move(None, dtype)
+        self._dtype = name_of(dtype)
+
+
 def _one_process(nranks: int, ring_id: int) -> None:
     if nranks != 1 or ring_id != -1:
         raise InvalidArgument(
@@ -90,7 +101,7 @@ class FusedBiasDropoutResidualLayerNorm(_Norms):
         return F.fused_bias_dropout_residual_layer_norm(x, residual, *given, self.training)
 
 
-class FusedMultiHeadAttention(_Norms):
+class FusedMultiHeadAttention(_Block):
     """Self-attention with its norm, dropout and residual, as `fused_multi_head_attention`.
 
     qkv_weight: [3, num_heads, embed_dim / num_heads, embed_dim], or [embed_dim, 3 embed_dim] with
@@ -180,7 +191,7 @@ class FusedMultiHeadAttention(_Norms):
         )
 
 
-class FusedFeedForward(_Norms):
+class FusedFeedForward(_Block):
     """Two linear layers with activation ("relu" or "gelu"), norm, dropout and residual, as
     `fused_feedforward`. act_dropout_rate: after the activation, dropout_rate unless given."""
 
