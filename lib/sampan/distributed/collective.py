@@ -18,6 +18,7 @@ from .environment import get_rank, initialized
 from .environment import is_available as is_available
 from .environment import is_initialized as is_initialized
 from .group import Group, groups
+from .static_names import split as split
 from .wire import ReduceOp as ReduceOp
 from .wire import Task as Task
 

@@ -35,6 +35,10 @@ def enable_auto_dp() -> NoReturn:
     )
 
 
+def wait_server_ready(endpoints: Any) -> None:
+    """Nothing, as in PaddlePaddle 3.3; `fleet.init_worker` waits for the servers."""
+
+
 def _static(name: str, instead: str) -> Any:
     def refused(*args: Any, **settings: Any) -> NoReturn:
         raise NotImplementedError(

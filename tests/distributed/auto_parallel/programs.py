@@ -305,6 +305,30 @@ def planned_training(count, level, steps=20):
     return *trained("language", net, optimizer, cut, mesh, steps), str(net.words.weight.placements)
 
 
+def parallelized_by_halves():
+    """Losses with the network and its optimizer parallelized in two calls, and in one; whether the first keeps
+    half of its optimizer's state."""
+    from sampan.distributed.auto_parallel import by_halves
+
+    losses = []
+    for halves in (True, False):
+        mesh, net = dist.ProcessMesh([[0], [1]], dim_names=["dp", "mp"]), made("language")
+        config = {"mp_config": {"parallelize_plan": dict(LLAMA)}, "dp_config": {"sharding_level": 1}}
+        if halves:
+            net = by_halves.parallelize_model(net, mesh, config)
+            optimizer = OPTIMIZERS["AdamW"](net.parameters())
+            optimizer = by_halves.parallelize_optimizer(optimizer, mesh, config)
+        else:
+            optimizer = OPTIMIZERS["AdamW"](net.parameters())
+            net, optimizer = by_halves.parallelize(net, optimizer, mesh, config)
+        found, _ = trained("language", net, optimizer, [dist.Shard(0), dist.Replicate()], mesh, 3)
+        losses.append(found)
+        if halves:
+            held = [v for k, v in optimizer.state_dict().items() if k.endswith("moment1_0")]
+            cut = any(v._local_shape != list(v.shape) for v in held)
+    return *losses, cut
+
+
 def sequence_plan():
     """A layer norm on parts of sequences, between layers on whole ones."""
     mesh = dist.ProcessMesh([[0, 1]], dim_names=["dp", "mp"])

@@ -31,6 +31,20 @@ def test_gradients_of_several_calls_are_merged():
     assert {"a.weight", "b.bias"} <= set(model.state_dict("param")) <= set(state)
 
 
+def test_a_batch_of_a_loader_is_given_as_it_is():
+    class Two(sampan.nn.Layer):
+        def forward(self, x, y):
+            return x * y
+
+    x, y, label = sampan.to_tensor([2.0]), sampan.to_tensor([3.0]), sampan.to_tensor([5.0])
+    model = dist.to_static(Two(), None, lambda value, label: (value - label).sum())
+    assert model([[x, y], label]).item() == model([x, y], label).item() == model(x, y, label).item() == 1
+    several = dist.to_static(Two(), None, lambda value, a, b: (value - a + b).sum())
+    assert several([x, y], [label, x]).item() == 3
+    model.predict()
+    assert model([x, y]).item() == model(x, y).item() == 6
+
+
 def test_what_a_model_refuses():
     with pytest.raises(ValueError, match="a pipeline is not supported"):
         dist.to_static(programs.made("mlp"), strategy=dist.Strategy({"pipeline": {"enable": True}}))

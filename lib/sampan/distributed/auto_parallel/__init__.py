@@ -6,7 +6,7 @@ torch's DTensor: see `dispatch` for how an operator runs, `transfer` for the tap
 
 import sys
 
-from . import context, engine_strategy, interface, optimizer, placements, plans
+from . import by_halves, context, engine_strategy, interface, optimizer, placements, plans
 from . import layer_rules as layer_rules
 from . import rules as rules
 from . import tensor as tensor
@@ -77,7 +77,7 @@ _MODULES = {
     "random": interface,
     "intermediate": plans,
     "intermediate.context_parallel": context,
-    "intermediate.parallelize": plans,
+    "intermediate.parallelize": by_halves,
     "intermediate.pipeline_parallel": plans,
     "intermediate.sharded_data_parallel": optimizer,
     "intermediate.tensor_parallel": plans,

@@ -84,16 +84,19 @@ class DistModel:
         self._layer.eval()
 
     def __call__(self, *args: Any) -> Any:
-        """args: the inputs and, but for prediction, the labels behind them."""
+        """args: the inputs and, but for prediction, the labels behind them. Lists stand for what is in them,
+        so that a batch of a loader can be given as it is; labels in a list of their own are several."""
+        if len(args) == 1 and isinstance(args[0], list | tuple):
+            args = tuple(args[0])
         amp = self._strategy.amp
         cast = auto_cast(True, level=amp.level.upper(), dtype=amp.dtype) if amp.enable else nullcontext()
         if self._mode == "predict":
             with no_grad(), cast:
-                return self._layer(*args)
+                return self._layer(*_flat(args))
         if len(args) < 2:
             raise InvalidType(f"DistModel: expected inputs and labels, got {len(args)} arguments")
         with nullcontext() if self._mode == "train" else no_grad(), cast:
-            loss = self._loss(self._layer(*args[:-1]), args[-1])
+            loss = self._loss(self._layer(*_flat(args[:-1])), *_flat(args[-1:]))
         if self._mode == "train":
             self._step(loss)
         return loss.detach()
@@ -125,6 +128,11 @@ class DistModel:
         rest = {key: value for key, value in state_dict.items() if key not in names}
         if rest and self._optimizer is not None:
             self._optimizer.set_state_dict(rest)
+
+
+def _flat(values: Any) -> list[Any]:
+    """What is in the lists among some values."""
+    return [part for v in values for part in (_flat(v) if isinstance(v, list | tuple) else [v])]
 
 
 def to_static(

@@ -28,7 +28,7 @@ sys.modules[f"{__name__}.data_generator.data_generator"] = data_generator
 
 
 # Found at first use: a program without parallel layers imports nothing of them.
-_MODULES = ("dataset", "layers", "meta_optimizers", "meta_parallel")
+_MODULES = ("dataset", "layers", "meta_optimizers", "meta_parallel", "metrics")
 _DATASETS = ("DatasetBase", "InMemoryDataset", "QueueDataset")
 
 

@@ -11,6 +11,7 @@ from ..data_parallel import DataParallel
 from ..environment import ParallelMode
 from ..replicas import broadcast, check
 from .topology import HybridCommunicateGroup
+from .utils.mix_precision_utils import MixPrecisionOptimizer
 
 
 class CollectiveTraining:
@@ -79,7 +80,10 @@ class CollectiveTraining:
         return kind(layer, self.hcg, strategy=self.strategy)
 
     def optimizer(self, optimizer: Any) -> Any:
-        """The optimizer, or the one that takes its place."""
+        """The optimizer, or the one that takes its place; a MixPrecisionOptimizer stays around it."""
+        if isinstance(optimizer, MixPrecisionOptimizer):
+            optimizer._inner_opt = self.optimizer(optimizer._inner_opt)
+            return optimizer
         if self.mode != ParallelMode.DATA_PARALLEL:
             from .hybrid_optimizer import HybridParallelOptimizer
 

@@ -11,7 +11,12 @@ from ..sharding.norms import Clipping
 from ..sharding.parts import ShardedOptimizer
 from .topology import HybridCommunicateGroup
 
-__all__ = ["DygraphShardingOptimizer", "HybridParallelGradScaler", "HybridParallelOptimizer"]
+__all__ = [
+    "DygraphShardingOptimizer",
+    "DygraphShardingOptimizerV2",
+    "HybridParallelGradScaler",
+    "HybridParallelOptimizer",
+]
 
 
 class HybridParallelOptimizer(ShardedOptimizer):
@@ -31,6 +36,10 @@ class HybridParallelOptimizer(ShardedOptimizer):
 
 class DygraphShardingOptimizer(HybridParallelOptimizer):
     """The name of Paddle's optimizer of `sharding_degree` alone: (optimizer, hcg)."""
+
+
+class DygraphShardingOptimizerV2(HybridParallelOptimizer):
+    """The name of Paddle's second optimizer of `sharding_degree` alone: (optimizer, hcg)."""
 
 
 class HybridParallelGradScaler:

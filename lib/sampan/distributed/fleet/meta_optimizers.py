@@ -4,6 +4,7 @@ import sys
 
 from . import hybrid_optimizer
 from .hybrid_optimizer import DygraphShardingOptimizer as DygraphShardingOptimizer
+from .hybrid_optimizer import DygraphShardingOptimizerV2 as DygraphShardingOptimizerV2
 from .hybrid_optimizer import HybridParallelGradScaler as HybridParallelGradScaler
 from .hybrid_optimizer import HybridParallelOptimizer as HybridParallelOptimizer
 

@@ -10,20 +10,16 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-import torch
-
 from ...creation import zeros_like
-from ...engine.error_translation import describe
-from ...engine.errors import InvalidArgument, InvalidType
+from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
 from ...nn import functional as F
 from ...nn.initializer import Constant
 from ...nn.layer import Layer
-from ...ops import take_along_axis, where
+from ...ops import where
 from ..group import Group
-from ..wire import ReduceOp, all_reduce
 from . import topology
-from .mp_ops import copied, joined, own_columns, total
+from .mp_ops import copied, joined, label_losses, own_columns, total
 from .parallel_random import get_rng_state_tracker
 
 __all__ = [
@@ -188,7 +184,7 @@ class ParallelCrossEntropy(_Parallel):
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         """log(sum of exp(logits)) - logit of the label."""
         labels = label if label.ndim == input.ndim else label.unsqueeze(-1)
-        return _label_losses(type(self).__name__, input, labels, self.ignore_index, self.model_parallel_group)
+        return label_losses(type(self).__name__, input, labels, self.ignore_index, self.model_parallel_group)
 
 
 class ParallelMultiLabelCrossEntropy(_Parallel):
@@ -211,30 +207,6 @@ class ParallelMultiLabelCrossEntropy(_Parallel):
 
     def forward(self, input: Tensor, label: Tensor, smooth_weight: Tensor) -> Tensor:
         """The weighted sum of the losses of the labels."""
-        losses = _label_losses(
-            type(self).__name__, input, label, self.ignore_index, self.model_parallel_group
-        )
+        losses = label_losses(type(self).__name__, input, label, self.ignore_index, self.model_parallel_group)
         weighted = losses * smooth_weight
         return weighted.sum(-1, keepdim=True) if self.sum_multi_label_loss else weighted
-
-
-def _label_losses(name: str, input: Tensor, labels: Tensor, ignore_index: int, group: Group) -> Tensor:
-    """The loss of each label [..., labels] of logits [..., classes / processes]."""
-    if labels.data.is_floating_point():
-        raise InvalidType(f"{name}: label: expected integers, got {describe(labels)}")
-    columns, kept = input.shape[-1], labels != ignore_index
-    given = labels.data[kept.data]
-    if given.numel() and not 0 <= int(given.min()) <= int(given.max()) < columns * group.nranks:
-        raise InvalidArgument(
-            f"{name}: label: expected 0 to {columns * group.nranks - 1} or {ignore_index}, got "
-            f"{int(given.min())} to {int(given.max())}"
-        )
-    largest = input.data.amax(-1, keepdim=True)
-    all_reduce(largest, ReduceOp.MAX, group)
-    shifted = input - Tensor(torch.nan_to_num(largest, neginf=0.0))
-    own = labels - group.rank * columns
-    here = (own >= 0).logical_and(own < columns)
-    chosen = take_along_axis(shifted, where(here, own, zeros_like(own)).astype("int64"), -1)
-    target = total(where(here, chosen, zeros_like(chosen)), group)
-    loss: Tensor = total(shifted.exp().sum(-1, keepdim=True), group).log() - target
-    return where(kept, loss, zeros_like(loss))

@@ -3,17 +3,19 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...collective import _get_default_group
-from ...environment import get_world_size
 from ...parallel import several
-from ...row_exchange import mean_of_dense
+from . import hybrid_parallel_util as hybrid_parallel_util
+from . import log_util as log_util
+from . import mix_precision_utils as mix_precision_utils
+from . import timer_helper as timer_helper
+from .hybrid_parallel_util import fused_allreduce_gradients as fused_allreduce_gradients
 
-hybrid_parallel_util = fs = log_util = sys.modules[__name__]
-for _name in ("hybrid_parallel_util", "fs"):
+fs = ps_util = sys.modules[__name__]
+for _name in ("fs", "ps_util"):
     sys.modules[f"{__name__}.{_name}"] = fs
 
 
@@ -31,19 +33,24 @@ def recompute(
     return recomputed(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
 
 
-def fused_allreduce_gradients(parameter_list: Sequence[Any], hcg: Any = None, *args: Any) -> None:
-    """Let the parameters' gradients be the means over the group of data parallelism, of all processes without
-    `hcg`: for networks that are no DataParallel, or after its `no_sync`. With one process nothing changes.
+class ExecuteError(Exception):
+    """A command of a file system failed."""
 
-    Each process must have gradients of the same parameters.
-    """
-    if get_world_size() == 1:
-        return
-    members = _get_default_group() if hcg is None else hcg.get_data_parallel_group()
-    if members.nranks > 1:
-        for parameter in parameter_list:
-            if parameter._grad is not None:
-                mean_of_dense(parameter, members.process_group)
+
+class FSFileExistsError(Exception):
+    """A file is there already."""
+
+
+class FSFileNotExistsError(Exception):
+    """A file is missing."""
+
+
+class FSTimeOut(Exception):
+    """A file system did not answer in time."""
+
+
+class FSShellCmdAborted(ExecuteError):
+    """A command of a file system was ended."""
 
 
 class LocalFS:

@@ -1,8 +1,14 @@
-"""paddle.distributed.utils of one process."""
+"""paddle.distributed.utils: ports, names, the logger, and the exchange of mixtures of experts."""
 
 import socket
+import sys
 
-from .spawn import free_ports
+from ..spawn import free_ports
+from . import log_utils as log_utils
+from . import moe_utils as moe_utils
+from .log_utils import get_logger as get_logger
+
+launch_utils = sys.modules[f"{__name__}.launch_utils"] = sys.modules[__name__]
 
 
 def get_host_name_ip() -> tuple[str, str] | None:
