@@ -154,6 +154,11 @@ _CHECKPOINT, _FLEET = "distributed.auto_parallel.checkpoint.", "distributed.flee
 UNRECORDED = {
     "distributed.auto_parallel.local_layer": {"distributed.auto_parallel.": "LocalLayer"},
     "distributed.auto_parallel.local_map": {"distributed.auto_parallel.": "local_map"},
+    "distributed.fleet.base.orthogonal_strategy": {_FLEET + "strategy_groups.": "OrthogonalStrategy"},
+    "distributed.fleet.base.private_helper_function": {"distributed.static_names.": "wait_server_ready"},
+    "distributed.fleet.base.strategy_group": {_FLEET + "strategy_groups.": "DPGroup MPGroup PPGroup ShardingGroup StrategyGroupBase"},
+    "distributed.fleet.fleet": {_FLEET: "DistributedStrategy Fleet PaddleCloudRoleMaker"},
+    "distributed.fleet.launch_utils": {"distributed.utils.": "find_free_ports get_host_name_ip get_logger"},
     "distributed.entry_attr": {"distributed.": "CountFilterEntry ProbabilityEntry ShowClickEntry"},
     "distributed.fleet.model": {_FLEET: "distributed_model"},
     "distributed.fleet.optimizer": {_FLEET: "distributed_optimizer"},
