@@ -175,8 +175,8 @@ def __is_shared_buffer_with(self, other) -> bool:
 
 
 def __register_backward_hook(self, hook) -> None:
-    """Call `hook()` when backward reaches this tensor."""
-    self.register_hook(lambda gradient: hook() and None)
+    """Call `hook()` after a backward has added to this leaf's `grad`."""
+    self.register_post_accumulate_grad_hook(lambda tensor: hook())
 
 
 def __clear_gradient(self, set_to_zero=True) -> None:

@@ -8,6 +8,7 @@ from . import collective as collective
 from . import communication as communication
 from . import environment as environment
 from . import fleet as fleet
+from . import layer_names
 from . import parallel as parallel
 from . import stream as stream
 from . import sync_batch_norm as sync_batch_norm
@@ -26,6 +27,7 @@ from .spawn import spawn as spawn
 from .static_names import *
 
 parallel_helper = parallel.parallel_helper
+layer_names.install()
 
 # Found at first use: a program without distributed tensors imports nothing of them.
 _AUTO_PARALLEL = frozenset(

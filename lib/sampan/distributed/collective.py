@@ -6,6 +6,7 @@ here the group of one works, so that a program need not check first. A process t
 warning and None.
 """
 
+import importlib
 import warnings
 from collections.abc import Sequence
 from datetime import timedelta
@@ -68,6 +69,23 @@ def _get_or_throw_group_rank(global_rank: int, group: Group) -> int:
     if found < 0:
         raise AssertionError(f"The input rank {global_rank} can not be found inside the group {group.name}")
     return found
+
+
+# Operators of tensor parallelism, which PaddlePaddle 2 had in this module.
+_MOVED = (
+    "_c_concat",
+    "_c_identity",
+    "_c_lookup_table",
+    "_c_softmax_with_cross_entropy",
+    "_c_split",
+    "_mp_allreduce",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        return getattr(importlib.import_module(f"{__package__}.fleet.mp_ops"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def ready(what: str, group: Group | None) -> Group | None:
@@ -151,7 +169,7 @@ def mark_written(*tensors: Tensor) -> None:
 def get_group(id: int = 0) -> Group | None:
     """The group with this id, or None. Paddle's answer for the whole group of one process is None too."""
     group = groups.get(id)
-    return None if id == 0 and group is not None and group.process_group is None else group
+    return None if id == 0 and group is not None and group.torch_group is None else group
 
 
 def new_group(

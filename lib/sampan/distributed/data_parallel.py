@@ -95,7 +95,7 @@ class DataParallel(Layer):
     def _connect(self) -> None:
         from . import replicas
 
-        process_group = getattr(self.group, "process_group", None)
+        process_group = getattr(self.group, "torch_group", None)
         replicas.check(self._layers, process_group)
         replicas.broadcast(self._layers, process_group)
         named = [

@@ -107,7 +107,7 @@ def is_available() -> bool:
 
 def is_initialized() -> bool:
     """Whether several processes are connected; with one process False, as in Paddle."""
-    return 0 in groups and groups[0].process_group is not None
+    return 0 in groups and groups[0].torch_group is not None
 
 
 def initialized() -> bool:
@@ -247,11 +247,11 @@ def shutdown_process_group(group: Group | None = None) -> None:
     """Close the connections of a group, or of all; see `restart_process_group`."""
     if group is None:
         disconnect()
-    elif groups.pop(group.id, None) and group.process_group is not None:
-        outbox.close([group.process_group])
-        c10d.destroy_process_group(group.process_group)
+    elif groups.pop(group.id, None) and group.torch_group is not None:
+        outbox.close([group.torch_group])
+        c10d.destroy_process_group(group.torch_group)
         c10d.destroy_process_group(group.checks)
-        group.process_group = None
+        group.torch_group = None
 
 
 def restart_process_group(group: Group | None = None) -> None:
@@ -260,7 +260,7 @@ def restart_process_group(group: Group | None = None) -> None:
         disconnect()
         init_parallel_env()
         if group is not None and 0 in groups:
-            group.process_group = groups[0].process_group
+            group.torch_group = groups[0].torch_group
             groups[0] = group
         return
     shutdown_process_group(group)
@@ -273,7 +273,7 @@ def connect_group(group: Group, wait: timedelta | None = None) -> None:
         made = c10d.new_group(group.ranks, timeout=wait or timeout())
         checks = c10d.new_group(group.ranks, backend="gloo", timeout=wait or timeout())
         if group.is_member():
-            group.process_group, group.checks = made, checks
+            group.torch_group, group.checks = made, checks
     groups[group.id] = group
 
 

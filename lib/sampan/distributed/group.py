@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from ..engine.errors import InvalidType
@@ -13,7 +14,7 @@ class Group:
     """Processes that exchange values.
 
     rank: this process's number in the group, -1 if it is not a member. ranks: the members' numbers among all
-    processes. process_group: torch's ProcessGroup; None for a group of one, and for processes that are not
+    processes. torch_group: torch's ProcessGroup; None for a group of one, and for processes that are not
     members.
     """
 
@@ -25,7 +26,8 @@ class Group:
         pg: Any = None,
         name: str | None = None,
     ) -> None:
-        self.rank, self.id, self.ranks, self.process_group = rank_in_group, id, list(ranks), pg
+        self.rank, self.id, self.ranks, self.torch_group = rank_in_group, id, list(ranks), pg
+        self._process_group: Any = None
         self.name = name or f"_default_pg{id or ''}"
         self.nranks = self.world_size = len(self.ranks)
         # How the members' calls are compared, see agreement.py: torch's ProcessGroup for it, the number of
@@ -38,9 +40,17 @@ class Group:
         self.recent: deque[Any] = deque(maxlen=16)  # the last calls, for errors
 
     @property
+    def process_group(self) -> Any:
+        """Its exchanges as Paddle's own code calls them: see `process_group.ProcessGroup`; None where there
+        is no `torch_group`."""
+        if self._process_group is None and self.torch_group is not None:
+            self._process_group = import_module(f"{__package__}.process_group").ProcessGroup(self)
+        return None if self.torch_group is None else self._process_group
+
+    @property
     def backend(self) -> str:
         """GLOO, or NCCL where the group's tensors are on GPUs."""
-        device_types = getattr(self.process_group, "_device_types", ())
+        device_types = getattr(self.torch_group, "_device_types", ())
         return "NCCL" if any(d.type == "cuda" for d in device_types) and _uses_nccl() else "GLOO"
 
     def is_member(self) -> bool:
@@ -73,7 +83,8 @@ def group_of(given: Any, what: str) -> Group:
 
     InvalidType for anything else; what: the argument's name in the error.
     """
-    found = [given] if isinstance(given, Group) else [g for g in groups.values() if g.process_group is given]
+    own = [g for g in groups.values() if given is g.process_group or given is g.torch_group]
+    found = [given] if isinstance(given, Group) else own
     if given is None or not found:
         raise InvalidType(f"{what}: expected a Group, got {type(given).__name__}")
     return found[0]

@@ -60,7 +60,7 @@ def close(process_groups: Any = None) -> None:
     until = time.monotonic() + AT_THE_END_S
     lost = []
     for work in list(_sends.values()):
-        if process_groups is None or work.call.group.process_group in process_groups:
+        if process_groups is None or work.call.group.torch_group in process_groups:
             ended(work)
             rest = max(until - time.monotonic(), 0.001)
             try:
@@ -76,4 +76,4 @@ def close(process_groups: Any = None) -> None:
 
 
 def _is_open(work: Any, closed: Any) -> bool:
-    return closed is not None and work.call.group.process_group not in closed
+    return closed is not None and work.call.group.torch_group not in closed

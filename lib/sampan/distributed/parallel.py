@@ -45,7 +45,7 @@ def sync_params_buffers(
         expert = is_moe_sharding_parallel and getattr(tensor, "expert", False)
         if not cut and (expert or not getattr(tensor, "no_sync", False)):
             chosen.append(tensor)
-    replicas.broadcast_tensors(chosen, group.process_group, member("sync_params_buffers", group, src_rank))
+    replicas.broadcast_tensors(chosen, group.torch_group, member("sync_params_buffers", group, src_rank))
 
 
 def several(what: str) -> NoReturn:

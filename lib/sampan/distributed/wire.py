@@ -206,7 +206,7 @@ def all_reduce(
     traffic.count("all_reduce", _size(buffer), traffic.ring(_size(used), group.nranks))
     if group.nranks == 1 or not buffer.numel():
         return Task(call, (), finish, sync)
-    return Task(call, [c10d.all_reduce(used, torch_op, group.process_group, async_op=True)], finish, sync)
+    return Task(call, [c10d.all_reduce(used, torch_op, group.torch_group, async_op=True)], finish, sync)
 
 
 def reduce(buffer: torch.Tensor, root: int, op: int, group: Group, sync: bool = True) -> Task:
@@ -218,7 +218,7 @@ def reduce(buffer: torch.Tensor, root: int, op: int, group: Group, sync: bool = 
     traffic.count("reduce", _size(buffer), _size(used) if group.nranks > 1 else 0)
     if group.nranks == 1 or not buffer.numel():
         return Task(call, (), finish, sync)
-    work = c10d.reduce(used, group.ranks[root], torch_op, group.process_group, async_op=True)
+    work = c10d.reduce(used, group.ranks[root], torch_op, group.torch_group, async_op=True)
     return Task(call, [work], finish, sync)
 
 
@@ -233,7 +233,7 @@ def broadcast(buffer: torch.Tensor, root: int, group: Group, sync: bool = True) 
     if group.nranks == 1 or not buffer.numel():
         return Task(call, (), None, sync)
     used, finish = (_bytes_of(buffer), None) if group.rank == root else _receiver(buffer)
-    work = c10d.broadcast(used, group.ranks[root], group.process_group, async_op=True)
+    work = c10d.broadcast(used, group.ranks[root], group.torch_group, async_op=True)
     return Task(call, [work], finish, sync)
 
 
@@ -246,7 +246,7 @@ def all_gather(outs: Sequence[torch.Tensor], buffer: torch.Tensor, group: Group,
         outs,
         buffer,
         sync,
-        lambda used, sent: c10d.all_gather(used, sent, group=call.group.process_group, async_op=True),
+        lambda used, sent: c10d.all_gather(used, sent, group=call.group.torch_group, async_op=True),
     )
 
 
@@ -263,7 +263,7 @@ def gather(
         buffer,
         sync,
         lambda used, sent: c10d.gather(
-            sent, used if here else None, group.ranks[root], group.process_group, async_op=True
+            sent, used if here else None, group.ranks[root], group.torch_group, async_op=True
         ),
     )
 
@@ -305,7 +305,7 @@ def scatter(
     used, finish = _receiver(buffer)
     # gloo may write the own part before it has read those of the others
     sent = [_bytes_of(p).clone() if _overlap(_bytes_of(p), used) else _bytes_of(p) for p in parts if here]
-    work = c10d.scatter(used, sent or None, group.ranks[root], group.process_group, async_op=True)
+    work = c10d.scatter(used, sent or None, group.ranks[root], group.torch_group, async_op=True)
     return Task(call, [work], finish, sync)
 
 
@@ -328,11 +328,11 @@ def reduce_scatter(
         mine = torch.empty(buffer.shape, dtype=buffer.dtype, device=buffer.device)
         used, torch_op, finish = _reducible(mine, op, group.nranks)
         sent = [_reducible(part, op, group.nranks)[0] for part in parts]
-        work = c10d.reduce_scatter(used, sent, torch_op, group.process_group, async_op=True)
+        work = c10d.reduce_scatter(used, sent, torch_op, group.torch_group, async_op=True)
         return Task(call, [work], _all([finish, lambda: _assign(buffer, mine)]), sync)
     received = torch.empty((group.nranks, _size(buffer)), dtype=torch.uint8, device=buffer.device)
     bytes_sent = torch.cat([_bytes_of(part) for part in parts])
-    work = c10d.all_to_all_single(received.view(-1), bytes_sent, group=group.process_group, async_op=True)
+    work = c10d.all_to_all_single(received.view(-1), bytes_sent, group=group.torch_group, async_op=True)
 
     def combine() -> None:
         values = received.view(-1).view(buffer.dtype).view(group.nranks, *buffer.shape)
@@ -362,7 +362,7 @@ def all_to_all(
     _refuse_sizes(call, sizes, expected)
     received = torch.empty(sum(expected), dtype=torch.uint8, device=parts[0].device)
     sent = torch.cat([_bytes_of(part) for part in parts])
-    work = c10d.all_to_all_single(received, sent, expected, sizes, group=group.process_group, async_op=True)
+    work = c10d.all_to_all_single(received, sent, expected, sizes, group=group.torch_group, async_op=True)
 
     def finish() -> None:
         for out, piece in zip(outs, received.split(expected), strict=True):
@@ -405,7 +405,7 @@ def send(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) -> Me
     sent = _on_the_wire(_bytes_of(buffer), group)
     outbox.make_room()
     try:
-        work = c10d.isend(sent, group.ranks[peer], group.process_group)
+        work = c10d.isend(sent, group.ranks[peer], group.torch_group)
     except RuntimeError as error:
         raise failed(call, error) from error
     kept = Blocking(work, call, _size(buffer))
@@ -424,7 +424,7 @@ def receive(buffer: torch.Tensor, peer: int, group: Group, sync: bool = True) ->
     used = _on_the_wire(there, group)
     outbox.make_room()
     try:
-        work = c10d.irecv(used, group.ranks[peer], group.process_group)
+        work = c10d.irecv(used, group.ranks[peer], group.torch_group)
     except RuntimeError as error:
         raise failed(call, error) from error
     back = None if used is there else lambda: _assign(there, used)

@@ -38,6 +38,7 @@ Variable = Tensor
 enabled = in_dygraph_mode = in_dynamic_or_pir_mode = in_dynamic_mode
 enable_dygraph, disable_dygraph = disable_static, enable_static
 get_cuda_device_count = device.device_count
+is_compiled_with_dist = device.is_compiled_with_distribute
 
 
 @contextlib.contextmanager
@@ -102,6 +103,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in ("data_feeder", "executor", "layer_helper", "layers", "param_attr"):
         return importlib.import_module(f"sampan.base.{name}")
+    if name == "ReduceOp":
+        return importlib.import_module("sampan.distributed").ReduceOp
     if name in static.OF_GRAPHS:
         return getattr(static, name)
     for module in (static, device, sys.modules["sampan"]):

@@ -146,7 +146,7 @@ def save_state_dict(
     if not isinstance(state_dict, dict):
         raise InvalidType(f"save_state_dict: state_dict: expected a dict, got {type(state_dict).__name__}")
     wait_for_saves()
-    group = getattr(process_group, "process_group", process_group)
+    group = getattr(process_group, "torch_group", process_group)
     writer = _Writer(_folder(path, unique_id))
     if not async_save:
         _save(_buffers(state_dict), writer, group)
@@ -182,7 +182,7 @@ def load_state_dict(
     if not isinstance(state_dict, dict):
         raise InvalidType(f"load_state_dict: state_dict: expected a dict, got {type(state_dict).__name__}")
     wait_for_saves()
-    group = getattr(process_group, "process_group", process_group)
+    group = getattr(process_group, "torch_group", process_group)
     read = _buffers(state_dict)
     folder = _present("load_state_dict", _folder(path, unique_id))
     with _by_torch("load_state_dict", _alone()):

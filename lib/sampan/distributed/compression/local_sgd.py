@@ -19,7 +19,7 @@ class _Wrapped:
 
     def __init__(self, optimizer: Any, group: Any) -> None:
         self.optimizer, self.steps = optimizer, 0
-        self.group = getattr(group, "process_group", None)
+        self.group = getattr(group, "torch_group", None)
 
     def __getattr__(self, name: str) -> Any:
         if name == "optimizer":  # while a copy is made it is not there

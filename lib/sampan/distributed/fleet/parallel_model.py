@@ -62,7 +62,7 @@ class TensorParallel(ShardingParallel):
         group = hcg.get_model_parallel_group()
         if group.nranks > 1:
             whole = [t for t in replicas.held(layers).values() if not getattr(t, "is_distributed", False)]
-            replicas.broadcast_tensors(whole, group.process_group)
+            replicas.broadcast_tensors(whole, group.torch_group)
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         """The layer's result."""

@@ -31,7 +31,7 @@ def mean_gradients(parameters: Sequence[Tensor], group: Group) -> None:
     wire.all_reduce(kinds, ReduceOp.MAX, group, label="kinds of gradients")
     tables = [p for p, kind in zip(parameters, kinds.tolist(), strict=True) if kind == ROWS]
     if tables:
-        RowExchange(tables, group.process_group)([table.grad is None for table in tables])
+        RowExchange(tables, group.torch_group)([table.grad is None for table in tables])
     waiting: dict[torch.dtype, list[torch.Tensor]] = {}
     for parameter, kind in zip(parameters, kinds.tolist(), strict=True):
         if kind == DENSE:

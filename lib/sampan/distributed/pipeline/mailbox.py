@@ -46,7 +46,7 @@ class Mailbox:
         self._connect()
 
     def _connect(self) -> None:
-        self._connection = self.group.process_group
+        self._connection = self.group.torch_group
         self.step, self.failed = 0, -1  # the present step; the last one that ended with an error
         self._arrived: dict[tuple[int, Key], Any] = {}
         self._sends: dict[tuple[int, Key], list[wire.Message]] = {}
@@ -62,7 +62,7 @@ class Mailbox:
 
     def begin(self) -> None:
         """Begin a step: the next training or evaluation of a batch."""
-        if self.group.process_group is not self._connection:  # `restart_process_group` was called
+        if self.group.torch_group is not self._connection:  # `restart_process_group` was called
             self._connect()
         self.step += 1
         self._arrived.clear()

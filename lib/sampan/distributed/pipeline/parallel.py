@@ -105,8 +105,8 @@ class PipelineParallel(Layer):
         copies = Group(ranks=[environment.get_rank()]) if self._hcg is None else self._hcg.copies()
         self._copies: Group = copies
         if copies.nranks > 1:
-            replicas.check(self._layers, copies.process_group)
-            replicas.broadcast(self._layers, copies.process_group)
+            replicas.check(self._layers, copies.torch_group)
+            replicas.broadcast(self._layers, copies.torch_group)
 
     # --- where this process is ---
 

@@ -89,7 +89,7 @@ def _exchange(held: Sequence[tuple[torch.Tensor, Cut]], group: Group) -> None:
     copy_parts(own, group.rank, False)
     messages = own.new_empty((group.nranks, starts[-1]))
     traffic.count("all_gather", own.nbytes, own.nbytes * (group.nranks - 1))
-    c10d.all_gather(list(messages), own, group=group.process_group)
+    c10d.all_gather(list(messages), own, group=group.torch_group)
     for rank in range(group.nranks):
         if rank != group.rank:
             copy_parts(messages[rank], rank, True)

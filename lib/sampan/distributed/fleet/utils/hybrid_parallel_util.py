@@ -71,7 +71,7 @@ def fused_allreduce_gradients_with_group(
             mark_written(kept)
         elif parameter._grad is not None:
             if members.nranks > 1:
-                mean_of_dense(parameter, members.process_group)
+                mean_of_dense(parameter, members.torch_group)
             if scale is not None:
                 _scale(parameter._grad, members.nranks * scale)
 
