@@ -173,3 +173,17 @@ def test_adaptive_pooling() -> None:
         same(F.adaptive_avg_pool2d(x, size), theirs, (x, t))
     x = paddle.ones([1, 4, 4, 3])
     assert F.adaptive_avg_pool2d(x, 2, data_format="NHWC").shape == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("return_mask", [False, True])
+def test_a_window_that_is_larger_than_x_by_less_than_a_step(return_mask) -> None:
+    # Values of PaddlePaddle 3.3.1, whose count of windows is rounded towards 0.
+    x = paddle.to_tensor([[[[1.0]], [[2.0]]]])
+    x.stop_gradient = False
+    largest = F.max_pool2d(x, 2, 2, return_mask=return_mask)
+    largest = largest[0] if return_mask else largest
+    largest.sum().backward()
+    assert largest.tolist() == F.avg_pool2d(x, 2, 2).tolist() == x.tolist() == [[[[1]], [[2]]]]
+    assert F.avg_pool2d(x, 2, 2, exclusive=False).tolist() == x.tolist()  # parts outside of x are not counted
+    assert x.grad.tolist() == [[[[1]], [[1]]]]
+    assert F.max_pool2d(x, 4, 4).tolist() == x.tolist()

@@ -49,19 +49,22 @@ class _Windows:
         self.size = x.shape[2:]
         kernel = ints(kernel_size, n, "kernel_size")
         step = kernel if stride is None else ints(stride, n, "stride")
-        if min(kernel) < 1 or min(step) < 1:
+        if min(*kernel, *step) < 1:
             raise InvalidArgument(f"expected kernel_size and stride of 1 or more, got {kernel} and {step}")
         if places and isinstance(padding, str):
             padding = 0  # as Paddle does
         pads = paddings(padding, self.size, kernel, step, self.last)
         if n == 1:
             x, kernel, step, pads = x.unsqueeze(2), (1, *kernel), (1, *step), [(0, 0), *pads]
-        axes = list(zip(x.shape[2:], kernel, step, pads, strict=True))
-        self.counts = [(m + a + b - k + ceil_mode * (s - 1)) // s + 1 for m, k, s, (a, b) in axes]
+        # Rounded towards 0, as in Paddle: a window that is larger than x by less than a step has a place.
+        whole = [
+            (int((m + a + b - k + ceil_mode * (s - 1)) / s) + 1, m, k, s, a, b)
+            for m, k, s, (a, b) in zip(x.shape[2:], kernel, step, pads, strict=True)
+        ]
+        self.counts = [count for count, *_ in whole]
         self.by_hand: Pads | None = None
-        whole = list(zip(self.counts, axes, strict=True))
-        if any(a != b or a > k // 2 or (o - 1) * s >= m + a for o, (m, k, s, (a, b)) in whole):
-            self.by_hand = [(a, max((o - 1) * s + k - m - a, 0)) for o, (m, k, s, (a, _)) in whole]
+        if any(a != b or a > k // 2 or (o - 1) * s >= m + a or m + a + b < k for o, m, k, s, a, b in whole):
+            self.by_hand = [(a, max((o - 1) * s + k - m - a, 0)) for o, m, k, s, a, _ in whole]
             if fill < 0 and x.dtype.is_floating_point:
                 fill = max(torch.finfo(torch.float32).min, torch.finfo(x.data.dtype).min)
             x, pads, self.ceil_mode = (
