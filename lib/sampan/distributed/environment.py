@@ -10,6 +10,7 @@ import os
 import socket
 import warnings
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -155,6 +156,7 @@ def init_parallel_env(nccl_config: Any = None) -> Group | None:
     share_cores(int(_first_set("1", "LOCAL_WORLD_SIZE", "PADDLE_LOCAL_SIZE")))
     # io.DistributedBatchSampler reads torchrun's variables, also where only Paddle's are set.
     os.environ.update(RANK=str(env.rank), WORLD_SIZE=str(env.world_size))
+    import_module(f"{__package__}.shared_model").install()
     return groups[0]
 
 
