@@ -348,6 +348,68 @@ def sequence_plan():
     return results
 
 
+class TwoStages(sampan.nn.Layer):
+    """Two products with something between them; `first` and `second`: the meshes, None in one process."""
+
+    def __init__(self, first=None, second=None):
+        super().__init__()
+        draw, self.second = np.random.RandomState(0), second
+        for name, shape, mesh, axis in (
+            ("w", [8, 16], first, 1), ("b", [16], first, 0), ("v", [16, 4], second, 0), ("scale", [4], second, None),
+        ):  # fmt: skip
+            values = sampan.nn.initializer.Assign((draw.randn(*shape) * 0.3).astype("float32"))
+            made = self.create_parameter(shape, default_initializer=values)
+            if mesh is not None:
+                made = dist.shard_tensor(made, mesh, [dist.Replicate() if axis is None else dist.Shard(axis)])
+            setattr(self, name, made)
+
+    def forward(self, x):
+        y = sampan.nn.functional.gelu(sampan.matmul(x, self.w) + self.b)
+        y = y.reshape([-1, 16]).unsqueeze(0).squeeze(0)
+        if self.second is not None:
+            y = dist.reshard(y, self.second, [dist.Replicate()])
+        return sampan.matmul(y, self.v) * self.scale
+
+
+def stages(count, clip):
+    """Losses and the first weight after training on two meshes, of which each process is in one, and in one
+    process; what a process without the loss is told."""
+    results = []
+    half, rank, told = count // 2, dist.get_rank(), ""
+    first = dist.ProcessMesh([*range(half)], dim_names=["x"])
+    second = dist.ProcessMesh([*range(half, count)], dim_names=["x"])
+    for meshes in ((first, second), (None, None)):
+        net, losses = TwoStages(*meshes), []
+        clipping = {
+            "norm": sampan.nn.ClipGradByNorm(0.05),
+            "global": sampan.nn.ClipGradByGlobalNorm(0.1),
+        }.get(clip)
+        optimizer = sampan.optimizer.Momentum(0.5, parameters=net.parameters(), grad_clip=clipping)
+        optimizer = dist.shard_optimizer(optimizer)
+        for step in range(3):
+            x = sampan.to_tensor(np.random.RandomState(step).randn(6, 8).astype("float32"))
+            labels = sampan.to_tensor([0, 1, 2, 3, 0, 1])
+            if meshes[0] is not None:
+                x = dist.shard_tensor(x, first, [dist.Replicate()])
+                labels = dist.shard_tensor(labels, second, [dist.Replicate()])
+            loss = sampan.nn.functional.cross_entropy(net(x), labels)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            if meshes[0] is None or rank in second.process_ids:
+                losses.append(loss.item())
+            else:
+                try:
+                    loss.item()
+                except RuntimeError as error:
+                    told = str(error)
+                losses.append(list(loss.shape))
+        weight = net.w if meshes[0] is None else dist.reshard(net.w, second, [dist.Replicate()])
+        inside = meshes[0] is None or rank in second.process_ids
+        results.append((losses, weight.numpy() if inside else None))
+    return *results, told
+
+
 # --- checkpoints ---
 
 

@@ -16,7 +16,7 @@ from ..arguments import check_kind
 from .dispatch import watch
 from .placements import Partial, Placement, Replicate, Shard, to_torch
 from .process_mesh import ProcessMesh
-from .transfer import DTensor, distributed, from_local, placed, replicated, to_local
+from .transfer import DTensor, distributed, from_local, is_outside, placed, replicated, to_local
 from .transfer import reshard as _moved
 
 
@@ -115,7 +115,9 @@ def dtensor_to_local(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequenc
     _checked("dtensor_to_local", mesh)
     check_kind(dist_tensor, Tensor, "dist_tensor")
     lies = to_torch("dtensor_to_local", placements, mesh, dist_tensor.ndim)
-    return to_local(dist_tensor, mesh.device_mesh(), lies)
+    if is_outside(device_mesh := mesh.device_mesh()):
+        return Tensor(torch.empty(0, dtype=dist_tensor.data.dtype))
+    return to_local(dist_tensor, device_mesh, lies)
 
 
 def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:

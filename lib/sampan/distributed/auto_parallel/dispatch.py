@@ -17,7 +17,7 @@ from ...engine.errors import InvalidArgument
 from ...engine.operator import Operator
 from ...engine.tensor import Tensor
 from .placements import from_torch
-from .transfer import REPLICATE, DTensor, from_local, is_distributed, to_local, whole
+from .transfer import REPLICATE, DTensor, from_local, is_distributed, is_outside, to_local, whole
 
 
 class Call:
@@ -158,7 +158,7 @@ def distributed_call(operator: Operator, args: Sequence[Any], settings: dict[str
         call.args[place] = to_local(listed[place], mesh, wanted, varies)
     locals_ = list(call.args)
     call.plans = settled
-    run = known.run if known is not None else None
+    run = known.run if known is not None and not is_outside(mesh) else None
     value = run(call, locals_) if run else apply(operator, tuple(locals_), call.settings)
     return _assembled(call, settled, locals_, value)
 

@@ -19,10 +19,11 @@ from ...engine.errors import InvalidArgument, InvalidType
 from ...engine.tensor import Tensor
 from ...nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ...optimizer.optimizer import Group, Optimizer, Slot
+from . import counted
 from .counted import all_reduce
 from .dispatch import watch
 from .process_mesh import ProcessMesh, get_mesh
-from .transfer import REPLICATE, DTensor, Shard, assembled, at_first_use, placed, replicated
+from .transfer import REPLICATE, DTensor, Shard, assembled, at_first_use, is_outside, placed, replicated
 
 WHOLE = frozenset(("Lamb", "LarsMomentum", "Lars", "LBFGS", "Muon"))  # their rules read norms or matrices
 
@@ -179,15 +180,29 @@ def _clipped(clip: Any, gradients: list[Any], lying: list[Any], chosen: list[int
             g * (clip.clip_norm / s.sqrt()).clamp(max=1.0).to(g.dtype)
             for g, s in zip(given, squares, strict=True)
         ]
-    norm = torch.stack(squares).sum().sqrt()
+    norm = _total(squares, [lying[i] for i in chosen]).sqrt()
     factor = clip.clip_norm / norm.clamp(min=clip.clip_norm)
     return [g * factor.to(g.dtype) for g in given]
+
+
+def _total(squares: list[torch.Tensor], gradients: list[DTensor | None]) -> torch.Tensor:
+    """The sum of squared norms. Where parameters are on several meshes the processes of each tell the others
+    theirs, so all processes must take the step."""
+    meshes: dict[Any, torch.Tensor] = {}
+    for square, gradient in zip(squares, gradients, strict=True):
+        mesh = None if gradient is None else gradient.device_mesh
+        meshes[mesh] = meshes.get(mesh, torch.zeros((), dtype=torch.float64)) + square
+    if len(meshes) > 1 + (None in meshes):
+        for mesh, total in meshes.items():
+            if mesh is not None:
+                counted.broadcast(total, int(mesh.mesh.flatten()[0]))
+    return torch.stack([*meshes.values()]).sum()
 
 
 def _square(part: torch.Tensor, gradient: DTensor | None) -> torch.Tensor:
     """The squared norm of a gradient, of which `part` is here; float64."""
     square = (part if part.dtype is torch.float64 else part.float()).norm().double().square()
-    if gradient is not None:
+    if gradient is not None and not is_outside(gradient.device_mesh):
         for axis, lie in enumerate(gradient.placements):
             if lie.is_shard():
                 all_reduce(square, gradient.device_mesh.get_group(axis))

@@ -55,6 +55,15 @@ def local_part(buffer: DTensor) -> torch.Tensor:
     return buffer._local_tensor
 
 
+def is_outside(mesh: Any) -> bool:
+    """Whether this process is not one of the mesh, and so has no part of its tensors.
+
+    It runs the same operators, on zeros of the global shape, so that it knows shapes and dtypes and its tape
+    has the same exchanges between meshes as that of the others.
+    """
+    return mesh.get_coordinate() is None
+
+
 def placed(buffer: DTensor, placements: Sequence[Any]) -> DTensor:
     """`buffer` with other placements on its mesh: an exchange among the processes where they differ.
 
@@ -146,7 +155,7 @@ def _like(gradient: Any, function: Any) -> Any:
 
 
 def to_local(x: Tensor, mesh: Any, placements: Sequence[Any], varies: Sequence[bool] = ()) -> Tensor:
-    """The part of this process, with these placements.
+    """The part of this process, with these placements; zeros of the global shape where it `is_outside`.
 
     varies: for each axis of the mesh, whether what is computed from the part differs along it: then the
     gradient of a replicated tensor is a sum over the processes. A plain Tensor counts as replicated.
@@ -176,7 +185,8 @@ def to_local(x: Tensor, mesh: Any, placements: Sequence[Any], varies: Sequence[b
 
         return (_like(gradient, global_gradient),)
 
-    return _made(_to_local, x, buffer._local_tensor, pullback)
+    own = torch.zeros(shape, dtype=buffer.dtype) if is_outside(mesh) else buffer._local_tensor
+    return _made(_to_local, x, own, pullback)
 
 
 def from_local(x: Tensor, mesh: Any, placements: Sequence[Any], shape: Sequence[int]) -> Tensor:
@@ -222,7 +232,13 @@ def whole(x: Tensor) -> Tensor:
     """A plain Tensor with all values, outside the tape; `x` itself where it has no parts."""
     if not isinstance(x.data, DTensor):
         return x
-    full = placed(x.data, [REPLICATE] * x.data.device_mesh.ndim)
+    mesh = x.data.device_mesh
+    if is_outside(mesh):
+        raise RuntimeError(
+            f"the values of a tensor on processes {mesh.mesh.flatten().tolist()} are asked for in another "
+            "process; read them there, or bring the tensor here with reshard"
+        )
+    full = placed(x.data, [REPLICATE] * mesh.ndim)
     return Tensor(full._local_tensor, x.stop_gradient)
 
 
@@ -239,6 +255,7 @@ __all__ = [
     "dual",
     "from_local",
     "is_distributed",
+    "is_outside",
     "local_part",
     "placed",
     "replicated",
