@@ -57,7 +57,7 @@ ABSENT = {
     "incubate.distributed.fleet.base incubate.distributed.fleet.collective incubate.distributed.fleet.fleet_util "
     "incubate.distributed.fleet.parameter_server incubate.distributed.fleet.role_maker incubate.distributed.fleet.utils": "servers "
     "and workers of static graphs; use paddle.distributed.fleet",
-    "incubate.distributed.models incubate.distributed.utils": "mixtures of experts over several processes are not part of Sampan",
+    "incubate.distributed.utils": "use paddle.distributed.save_state_dict and load_state_dict",
     "incubate.nn.functional.batched_gemm incubate.nn.functional.blha_get_max_len "
     "incubate.nn.functional.block_multihead_attention incubate.nn.functional.masked_multihead_attention": "kernels of a GPU for "
     "generation with caches",
@@ -177,6 +177,17 @@ UNRECORDED = {
     "incubate.nn.layer.fused_linear": {"incubate.nn.": "FusedLinear"},
     "incubate.nn.layer.fused_transformer": {"incubate.nn.": "FusedBiasDropoutResidualLayerNorm FusedFeedForward "
     "FusedMultiHeadAttention FusedTransformerEncoderLayer"},
+    "incubate.distributed.models": {},
+    "incubate.distributed.models.moe": {
+        "distributed.moe.": "BaseGate ClipGradForMOEByGlobalNorm GShardGate MoELayer NaiveGate SwitchGate"
+    },
+    "incubate.distributed.models.moe.gate": {"distributed.moe.": "BaseGate GShardGate NaiveGate SwitchGate"},
+    "incubate.distributed.models.moe.gate.base_gate": {"distributed.moe.": "BaseGate"},
+    "incubate.distributed.models.moe.gate.gshard_gate": {"distributed.moe.": "GShardGate"},
+    "incubate.distributed.models.moe.gate.naive_gate": {"distributed.moe.": "NaiveGate"},
+    "incubate.distributed.models.moe.gate.switch_gate": {"distributed.moe.": "SwitchGate"},
+    "incubate.distributed.models.moe.grad_clip": {"distributed.moe.": "ClipGradForMOEByGlobalNorm"},
+    "incubate.distributed.models.moe.moe_layer": {"distributed.moe.": "MoELayer"},
     "incubate.distributed.fleet": {f"{_FLEET}recompute.": "recompute_hybrid recompute_sequential"},
 }  # fmt: skip  # a table
 # Names that Paddle shows at its top, and the modules where they are.

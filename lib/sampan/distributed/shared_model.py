@@ -31,6 +31,12 @@ def several() -> bool:
     return is_initialized() and get_world_size() > 1
 
 
+def shares(model: Any) -> bool:
+    """Whether a Model is trained by several processes. `alone` says that it is not: as that of an Engine,
+    whose tensors lie over the processes."""
+    return several() and not getattr(model, "alone", False)
+
+
 def first_here() -> bool:
     """Whether this process prints and writes files for its machine."""
     return not several() or ParallelEnv().local_rank == 0
@@ -75,7 +81,8 @@ def _begun(usual: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(usual)
     def __init__(self: Any, *args: Any, **settings: Any) -> None:
         usual(self, *args, **settings)
-        if ParallelEnv().nranks > 1 and not os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST"):
+        servers = os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST")
+        if ParallelEnv().nranks > 1 and not servers and not getattr(self, "alone", False):
             init_parallel_env()  # nothing where they are connected
             _parallel(self)
 
@@ -93,7 +100,7 @@ def _parallel(model: Any) -> Any:
 def _forward(usual: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(usual)
     def forward(self: Any, *inputs: Any) -> Any:
-        if not several() or not self.network.training:
+        if not shares(self) or not self.network.training:
             return usual(self, *inputs)
         if self._precision is None:
             return _parallel(self)(*inputs)
@@ -107,7 +114,7 @@ def _measure(usual: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(usual)
     def measure(self: Any, outputs: Any, labels: list[Any]) -> list[Any]:
         """In an evaluation the metrics see the batches of all processes, without what fills the last ones."""
-        if not several() or self.network.training or not self._metrics:
+        if not shares(self) or self.network.training or not self._metrics:
             return usual(self, outputs, labels)
         together = [_all_gather(part) for part in [*feed.as_list(outputs), *labels]]
         rows, left = together[0].shape[0], vars(self).get("_unseen")
@@ -125,7 +132,7 @@ def _plain_loss(usual: Callable[..., Any]) -> Callable[..., Any]:
     def loss(self: Any, outputs: Any, *labels: Any) -> Any:
         """In an evaluation the mean over the processes, so that all of them decide by the same one."""
         own = usual(self, outputs, *labels)
-        if not several() or self.network.training:
+        if not shares(self) or self.network.training:
             return own
         value, group = own.data.clone(), _get_default_group()
         wire.all_reduce(value, wire.ReduceOp.SUM, group)

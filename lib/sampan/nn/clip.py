@@ -17,7 +17,7 @@ def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
 
 class ClipGrad:
     """Takes the gradients of the parameters that are to be clipped and returns the clipped ones, as new
-    buffers."""
+    buffers. An optimizer sets `parameters`, whose gradients they are, before each call."""
 
     keeps_zero = True  # a gradient of 0 stays 0
 
@@ -28,10 +28,9 @@ class ClipGrad:
         """Paddle's form: pairs of parameter and gradient ; those without a gradient are left out."""
         from ..engine.tensor import Tensor
 
-        chosen = [g.data for p, g in params_grads if g is not None and getattr(p, "need_clip", True)]
-        clipped = iter(self.clip(chosen))
-        pairs = [(p, g) for p, g in params_grads if g is not None]
-        return [(p, Tensor(next(clipped)) if getattr(p, "need_clip", True) else g) for p, g in pairs]
+        pairs = [(p, g, getattr(p, "need_clip", True)) for p, g in params_grads if g is not None]
+        clipped = iter(self.clip([g.data for _, g, chosen in pairs if chosen]))
+        return [(p, Tensor(next(clipped)) if chosen else g) for p, g, chosen in pairs]
 
 
 ClipGradBase = ClipGrad

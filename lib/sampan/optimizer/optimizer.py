@@ -169,15 +169,16 @@ class Optimizer:
         """gradients: buffers, or a RowGradient for a table."""
         if group.clip is not None:
             chosen = [i for i, slot in enumerate(slots) if getattr(slot.parameter, "need_clip", True)]
+            group.clip.parameters = [slots[i].parameter for i in chosen]  # type: ignore[attr-defined]
             for i, clipped in zip(chosen, _clipped(group.clip, [gradients[i] for i in chosen]), strict=True):
                 gradients[i] = clipped
         if group.decays:  # it changes every row, those too that have no gradient
-            pairs = zip(slots, gradients, strict=True)
             gradients = [
-                g if s.decay is None else s.decay.add_to(_dense(g), s.parameter.data) for s, g in pairs
+                g if s.decay is None else s.decay.add_to(_dense(g), s.parameter.data)
+                for s, g in zip(slots, gradients, strict=True)
             ]
         # What goes into one call shares its rate and its count of steps: mostly that is everything.
-        calls: dict[tuple[float, int], tuple[list[Slot], list[torch.Tensor], list[torch.Tensor]]] = {}
+        calls: dict[tuple[float, int], tuple[list[Slot], list[Any], list[Any]]] = {}
         rescale = self.rescale
         for slot, gradient in zip(slots, gradients, strict=True):
             growth = getattr(slot.parameter, "growth", None)
@@ -193,7 +194,7 @@ class Optimizer:
             if self._multi_precision and buffer.dtype in _HALF:
                 if slot.master is None:
                     slot.master = buffer.float()
-                buffer, gradient = slot.master, gradient.to(torch.float32)
+                buffer, gradient = slot.master, gradient.float()
             if rescale != 1.0:
                 gradient = gradient * rescale
             if growth is not None:  # a table that has more rows now than before

@@ -37,6 +37,9 @@ class Net(nn.Layer):
         self.first, self.last, self.mark = nn.Linear(8, 16), nn.Linear(16, 2), mark
         for parameter, value in zip(self.parameters(), VALUES, strict=True):
             parameter.set_value(value)
+        if mark == "parameter":
+            mesh = dist.ProcessMesh([0, 1], ["x"])
+            self.first.weight = dist.shard_tensor(self.first.weight, mesh, [dist.Shard(1)])
 
     def forward(self, x: Any) -> Any:
         weight = self.first.weight
@@ -51,6 +54,19 @@ def engine(mark: str = "", strategy: Any = None) -> Any:
     net = Net(mark)
     optimizer = paddle.optimizer.Adam(0.01, parameters=net.parameters())
     return auto.Engine(net, nn.CrossEntropyLoss(), optimizer, paddle.metric.Accuracy(), strategy=strategy)
+
+
+def kept(folder: str, mark: str) -> Any:
+    """An evaluation before a file is written, and that of another Engine that has read it."""
+    made = engine(mark)
+    made.fit(Points(0, 40), batch_size=8, verbose=0)
+    before = made.evaluate(Points(40, 32), batch_size=16, verbose=0)
+    made.save(f"{folder}/model")
+    other = engine(mark)
+    other.load(f"{folder}/model")
+    state = other.optimizer.state_dict()
+    steps = [float(v.numpy().max()) for name, v in state.items() if name.endswith("beta1_pow_acc_0")]
+    return before, other.evaluate(Points(40, 32), batch_size=16, verbose=0), steps
 
 
 def fitted(mark: str, settings: dict[str, Any]) -> Any:

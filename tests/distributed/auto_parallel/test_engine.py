@@ -45,6 +45,7 @@ def test_gradients_of_parts_are_merged(avg: bool) -> None:
         ("", {}),
         ("batch", {}),
         ("columns", {}),
+        ("parameter", {}),
         ("batch", {"gradient_merge": {"enable": True, "k_steps": 2}}),
     ],
 )
@@ -56,6 +57,15 @@ def test_marks_change_no_value(workers: Any, mark: str, settings: dict[str, Any]
         assert found == pytest.approx(others[1], abs=1e-5)
         for one, other in zip([*predicted, *weights], [*others[2], *others[3]], strict=True):
             assert np.allclose(one, other, rtol=0, atol=1e-5)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("mark", ["", "parameter"])
+def test_what_is_saved_is_read_by_all_processes(workers: Any, tmp_path: Any, mark: str) -> None:
+    for before, after, steps in workers(2)(programs.kept, str(tmp_path), mark):
+        assert before == pytest.approx(after, abs=1e-6)
+        assert steps and max(steps) < 0.7  # 0.9 to the power of five steps
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.pdopt", "model.pdparams"]
 
 
 def test_steps_one_by_one_and_files(tmp_path: Any) -> None:

@@ -20,7 +20,10 @@ from ...engine.tensor import Tensor
 from ...hapi import feed
 from ...io import DataLoader
 from ...ops.joining import chunk
+from ...serialization import save
 from ..arguments import check_kind
+from ..collective import barrier
+from ..shared_model import first_here, several
 from .api import unshard_dtensor
 from .engine_strategy import Strategy
 from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
@@ -39,6 +42,12 @@ class History(Callback):
         self.epoch.append(epoch)
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)
+
+
+class _Model(hapi.Model):
+    """A Model whose batches and metrics are not divided among the processes."""
+
+    alone = True
 
 
 class Engine:
@@ -64,7 +73,7 @@ class Engine:
         for name in ("pipeline", "qat"):
             if self._strategy.get(name).enable:
                 raise InvalidArgument(f"Engine: strategy: {name} is not supported; give {name}.enable=False")
-        self._model = hapi.Model(model)
+        self._model = _Model(model)
         self._model.prepare(optimizer, loss, metrics)
         if self._strategy.sharding.enable and optimizer is not None:
             stage = (ShardingStage1, ShardingStage2, ShardingStage3)[int(self._strategy.sharding.stage) - 1]
@@ -257,8 +266,15 @@ class Engine:
         return {"train": self._train, "eval": self._eval, "predict": self._predict}[self._mode](fields)
 
     def save(self, path: str, training: bool = True) -> None:
-        """Write `path`.pdparams and, with training=True, `path`.pdopt."""
-        self._model.save(path, training)
+        """Write `path`.pdparams and, with training=True, `path`.pdopt: whole tensors, by the first process of
+        each machine. All processes must call it."""
+        states = {"pdparams": _whole(self._model.network.state_dict())}
+        if training and self.optimizer is not None:
+            states["pdopt"] = _whole(self.optimizer.state_dict())
+        for kind, state in states.items() if first_here() else ():
+            save(state, f"{path}.{kind}")
+        if several():
+            barrier()  # the files are there when it returns
 
     def load(self, path: str, strict: bool = True, load_optimizer: bool = True) -> None:
         """Take over what `save` wrote. strict: False leaves out what does not fit."""
@@ -316,4 +332,6 @@ class Engine:
 
 
 def _whole(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _whole(part) for name, part in value.items()}
     return unshard_dtensor(value) if isinstance(value, Tensor) and value.is_dist() else value
