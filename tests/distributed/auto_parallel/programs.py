@@ -402,7 +402,7 @@ def stages(count, clip):
                 try:
                     loss.item()
                 except RuntimeError as error:
-                    told = str(error)
+                    told = f"{error} {loss}"
                 losses.append(list(loss.shape))
         weight = net.w if meshes[0] is None else dist.reshard(net.w, second, [dist.Replicate()])
         inside = meshes[0] is None or rank in second.process_ids

@@ -14,6 +14,7 @@ def test_two_stages_train_as_one_process(workers, count, clip):
             assert cut[0] == [[]] * 3
             assert "the values of a tensor on processes" in told
             assert "are asked for in another process" in told
+            assert "placements=[Replicate()], GlobalDenseTensor=\n       on other processes)" in told
         else:
             np.testing.assert_allclose(cut[0], whole[0], rtol=1e-5)
             np.testing.assert_allclose(cut[1], whole[1], atol=1e-6)

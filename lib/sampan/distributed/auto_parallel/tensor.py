@@ -19,7 +19,7 @@ from ...engine.errors import InvalidArgument, with_name
 from ...engine.tensor import UNKNOWN_TO_NUMPY, Tensor
 from .placements import Placement, from_torch
 from .process_mesh import ProcessMesh, mesh_of
-from .transfer import DTensor, at_first_use, local_part, placed, replicated, whole
+from .transfer import DTensor, at_first_use, is_outside, local_part, placed, replicated, whole
 
 # Methods that read the values.
 READING = (
@@ -33,6 +33,8 @@ def _of_whole(name: str) -> Callable[..., Any]:
 
     @functools.wraps(usual)
     def method(self: Tensor, *args: Any, **settings: Any) -> Any:
+        if name == "__format__" and isinstance(self.data, DTensor) and is_outside(self.data.device_mesh):
+            return repr(self)
         return usual(whole(self), *args, **settings)
 
     return with_name(name, method)  # which errors begin with
@@ -81,9 +83,12 @@ _plain_repr, _plain_set = Tensor.__repr__, Tensor.set_value
 def _repr(self: Tensor) -> str:
     if not isinstance(self.data, DTensor):
         return _plain_repr(self)
-    data = whole(self).data
-    shown = data.float() if data.dtype in UNKNOWN_TO_NUMPY else data
-    body = printing.layout(shown.cpu().resolve_conj().resolve_neg().numpy(), 7)
+    if is_outside(self.data.device_mesh):
+        body = "on other processes"
+    else:
+        data = whole(self).data
+        shown = data.float() if data.dtype in UNKNOWN_TO_NUMPY else data
+        body = printing.layout(shown.cpu().resolve_conj().resolve_neg().numpy(), 7)
     return (
         f"Tensor(shape={list(self.shape)}, dtype={name_of(self.dtype)}, place={self.place}, "
         f"stop_gradient={self.stop_gradient}, process_mesh={mesh_of(self.data.device_mesh).described()}, "
