@@ -106,7 +106,7 @@ class Methods:
     def _on_device(self, device: Any) -> Tensor:
         """A copy on another device."""
     def _register_backward_hook(self, hook: Any) -> None:
-        """Call `hook()` when backward reaches this tensor."""
+        """Call `hook()` after a backward has added to this leaf's `grad`."""
     def _set_grad_ivar(self, gradient: Any) -> None:
         """Assign `grad`, as Paddle's own Python code does."""
     def _share_buffer_to(self, other: Any) -> None:

@@ -179,7 +179,6 @@ class Optimizer:
             ]
         # What goes into one call shares its rate and its count of steps: mostly that is everything.
         calls: dict[tuple[float, int], tuple[list[Slot], list[Any], list[Any]]] = {}
-        rescale = self.rescale
         for slot, gradient in zip(slots, gradients, strict=True):
             growth = getattr(slot.parameter, "growth", None)
             rests = growth is not None and type(gradient) is RowGradient and self.rests(group.settings)
@@ -194,9 +193,9 @@ class Optimizer:
             if self._multi_precision and buffer.dtype in _HALF:
                 if slot.master is None:
                     slot.master = buffer.float()
-                buffer, gradient = slot.master, gradient.float()
-            if rescale != 1.0:
-                gradient = gradient * rescale
+                buffer, gradient = slot.master, gradient.to(torch.float32)
+            if self.rescale != 1.0:
+                gradient = gradient * self.rescale
             if growth is not None:  # a table that has more rows now than before
                 growth.state(slot, self, rests)
             elif not slot.state and self.state_names:
