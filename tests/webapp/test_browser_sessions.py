@@ -164,18 +164,30 @@ def test_the_queue_without_scripts(
 
 
 def test_a_free_place_costs_no_look(small: Studio, api: requests.Session) -> None:
-    until(lambda: not api.get(f"{small.url}api/kernels").json())
-    reply = api.get(f"{small.url}studio/open/page/tape", allow_redirects=False)
-    assert reply.status_code == 302
-    assert re.fullmatch(r"/studio/page/tape\?ticket=\w{32}", reply.headers["Location"])
-    full = api.get(f"{small.url}studio/open/page/tape", allow_redirects=False)
-    address = full.headers["Location"]
-    ticket = address.partition("ticket=")[2]
-    assert address == f"/studio/open/page/tape?ticket={ticket}"  # the place is held for the one before
-    for where in (f"{small.url.rstrip('/')}{reply.headers['Location']}", small.url.rstrip("/") + address):
-        ticket = where.partition("ticket=")[2]
-        gone = api.post(f"{small.url}studio/open/page/tape", data={"ticket": ticket}, allow_redirects=False)
-        assert gone.status_code == 303
+    address = f"{small.url}studio/open/page/tape"
+
+    def asked() -> str:
+        reply = api.get(address, allow_redirects=False)
+        assert reply.status_code == 302
+        return str(reply.headers["Location"])
+
+    def leave(where: str) -> None:
+        data = {"ticket": where.partition("ticket=")[2]}
+        assert api.post(address, data=data, allow_redirects=False).status_code == 303
+
+    def opened() -> str:
+        """Where it leads at once; nothing while the page of the test before still has the place."""
+        where = asked()
+        if re.fullmatch(r"/studio/page/tape\?ticket=\w{32}", where):
+            return where
+        leave(where)
+        return ""
+
+    page, queue = until(opened), asked()
+    ticket = queue.partition("ticket=")[2]
+    assert queue == f"/studio/open/page/tape?ticket={ticket}"  # the place is held for the one before
+    for where in (page, queue):
+        leave(where)
 
 
 @pytest.mark.parametrize(
