@@ -71,7 +71,7 @@ def test_hint_wrong_answer_jump_right_answer(
     )
     page.locator(".jp-Cell").first.click()
     panel.locator("li .sampan-jump").click()
-    assert "@learn.exercise" in page.locator(".jp-Cell.jp-mod-active").inner_text()
+    page.locator(".jp-Cell.jp-mod-active", has_text="@learn.exercise").wait_for()
     screenshot(page, "lesson-panel-en-wide-light", full_page=False)
 
     for failed in (1, 2):

@@ -64,11 +64,11 @@ def test_fetch_hand_in_and_be_refused(
     hand_in = toolbar.get_by_role("button", name="Hand in").first
     hand_in.click(timeout=OPENING_MS)
     panel = page.locator(".sampan-lesson")
-    assert panel.get_by_text("Your teacher marks this notebook by hand.").count() == 1
+    panel.get_by_text("Your teacher marks this notebook by hand.").wait_for()
     page.locator(".jp-Dialog").get_by_role("button", name="Hand in").click()
     panel.get_by_text("Receipt").wait_for(timeout=OPENING_MS)
     number = panel.locator("[data-said]").inner_text().partition("Receipt ")[2][:14]
-    assert panel.get_by_text("Hand-ins left: 1 of 2.").first.is_visible()
+    panel.get_by_text("Hand-ins left: 1 of 2.").first.wait_for()
     screenshot(page, "assignments-lab-en-wide-light", full_page=False)
 
     page.watch.expect("409 .*/hand-in")
