@@ -2,7 +2,6 @@
 
 import sys
 
-from ..engine.tensor import Tensor
 from . import collective, stream
 from .collective import Group as Group
 from .collective import ReduceOp as ReduceOp
@@ -33,7 +32,6 @@ from .point_to_point import irecv as irecv
 from .point_to_point import isend as isend
 from .point_to_point import recv as recv
 from .point_to_point import send as send
-from .wire import Task
 
 group = sys.modules[f"{__name__}.group"] = collective
 sys.modules[f"{__name__}.stream"] = stream
@@ -48,14 +46,4 @@ for _name in _MODULES:
     sys.modules[f"{__name__}.stream.{_name}"] = stream
 __path__: list[str] = []  # so that `import` looks for Paddle's modules inside
 all_to_all = alltoall
-
-
-def _reduce_scatter_base(
-    output: Tensor,
-    input: Tensor,
-    op: int = ReduceOp.SUM,
-    group: Group | None = None,
-    sync_op: bool = True,
-) -> Task | None:
-    """`stream.reduce_scatter` of one tensor with the parts along its first axis."""
-    return stream.reduce_scatter(output, input, op, group, sync_op)
+_reduce_scatter_base = stream._reduce_scatter_base

@@ -83,11 +83,12 @@ def group_of(given: Any, what: str) -> Group:
 
     InvalidType for anything else; what: the argument's name in the error.
     """
-    own = [g for g in groups.values() if given is g.process_group or given is g.torch_group]
-    found = [given] if isinstance(given, Group) else own
-    if given is None or not found:
-        raise InvalidType(f"{what}: expected a Group, got {type(given).__name__}")
-    return found[0]
+    if isinstance(given, Group):
+        return given
+    for group in groups.values() if given is not None else ():
+        if given is group.process_group or given is group.torch_group:
+            return group
+    raise InvalidType(f"{what}: expected a Group, got {type(given).__name__}")
 
 
 def new_id() -> int:

@@ -57,11 +57,8 @@ class ProcessGroup:
             )
         return parts
 
-    def _written(self, value: Any) -> None:
-        mark_written(*(value if isinstance(value, list | tuple) else [value]))
-
     def _begun(self, written: Any, task: Task) -> Task:
-        self._written(written)
+        mark_written(*(written if isinstance(written, list | tuple) else [written]))
         return task
 
     # --- the exchanges ---

@@ -22,6 +22,7 @@ from . import wire
 from .collective import _get_default_group
 from .data_parallel import DataParallel
 from .environment import ParallelEnv, get_world_size, init_parallel_env, is_initialized
+from .server_roles import SERVERS
 
 _installed: list[bool] = []
 
@@ -81,7 +82,7 @@ def _begun(usual: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(usual)
     def __init__(self: Any, *args: Any, **settings: Any) -> None:
         usual(self, *args, **settings)
-        servers = os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST")
+        servers = os.environ.get(SERVERS)
         if ParallelEnv().nranks > 1 and not servers and not getattr(self, "alone", False):
             init_parallel_env()  # nothing where they are connected
             _parallel(self)

@@ -169,7 +169,7 @@ class Optimizer:
         """gradients: buffers, or a RowGradient for a table."""
         if group.clip is not None:
             chosen = [i for i, slot in enumerate(slots) if getattr(slot.parameter, "need_clip", True)]
-            group.clip.parameters = [slots[i].parameter for i in chosen]  # type: ignore[attr-defined]
+            group.clip.parameters = [slots[i].parameter for i in chosen]  # type: ignore[attr-defined]  # for those that look at them
             for i, clipped in zip(chosen, _clipped(group.clip, [gradients[i] for i in chosen]), strict=True):
                 gradients[i] = clipped
         if group.decays:  # it changes every row, those too that have no gradient

@@ -373,7 +373,7 @@ class TwoStages(sampan.nn.Layer):
 
 def stages(count, clip):
     """Losses and the first weight after training on two meshes, of which each process is in one, and in one
-    process; what a process without the loss is told."""
+    process; where a process is not in the second mesh, the error and the text of the loss there."""
     results = []
     half, rank, told = count // 2, dist.get_rank(), ""
     first = dist.ProcessMesh([*range(half)], dim_names=["x"])

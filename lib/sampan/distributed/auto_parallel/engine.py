@@ -6,13 +6,11 @@ It runs eagerly. Every process reads the same batches; `shard_tensor` says how t
 from __future__ import annotations
 
 import itertools
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ... import hapi
-from ...amp import auto_cast
 from ...callbacks import Callback, CallbackList
 from ...engine.backward import no_grad
 from ...engine.errors import InvalidArgument
@@ -26,7 +24,8 @@ from ..collective import barrier
 from ..shared_model import first_here, several
 from .api import unshard_dtensor
 from .engine_strategy import Strategy
-from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
+from .model import casting
+from .optimizer import STAGES, shard_optimizer
 
 _MODES = ("train", "eval", "predict")
 
@@ -76,7 +75,7 @@ class Engine:
         self._model = _Model(model)
         self._model.prepare(optimizer, loss, metrics)
         if self._strategy.sharding.enable and optimizer is not None:
-            stage = (ShardingStage1, ShardingStage2, ShardingStage3)[int(self._strategy.sharding.stage) - 1]
+            stage = STAGES[int(self._strategy.sharding.stage) - 1]
             optimizer = self._model._optimizer = shard_optimizer(optimizer, stage(0))
         self._loss, self.optimizer = loss, optimizer
         merge = self._strategy.gradient_merge
@@ -288,15 +287,11 @@ class Engine:
         listed = feed.tensors(batch)
         return feed.split(listed, max(len(listed) - 1, 1) if self._split is None else self._split)
 
-    def _precision(self) -> Any:
-        amp = self._strategy.amp
-        return auto_cast(True, level=amp.level.upper(), dtype=amp.dtype) if amp.enable else nullcontext()
-
     def _step(self, inputs: list[Any], labels: list[Any]) -> tuple[Any, dict[str, Any]]:
         """The loss, and what is logged."""
         if self._loss is None:
             raise InvalidArgument(f"Engine.run: mode {self._mode!r}: expected a loss, got None")
-        with self._precision():
+        with casting(self._strategy):
             outputs = self._model.network(*inputs)
             loss = self._loss(*feed.as_list(outputs), *labels)
         with no_grad():  # metrics count on whole tensors
@@ -327,7 +322,7 @@ class Engine:
             return self._step(*self._fields(batch))[1]
 
     def _predict(self, batch: Any) -> dict[str, Any]:
-        with self._precision():
+        with casting(self._strategy):
             return {"outputs": self._model.predict_batch(self._fields(batch)[0])}
 
 

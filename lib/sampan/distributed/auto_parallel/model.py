@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ from ...engine.backward import no_grad
 from ...engine.errors import InvalidArgument, InvalidType
 from ...nn import Layer
 from ..arguments import check_kind
-from .optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
+from .optimizer import STAGES, shard_optimizer
 
 
 class Strategy:
@@ -38,6 +38,12 @@ class Strategy:
             vars(getattr(self, name)).update(values)
 
 
+def casting(strategy: Any) -> AbstractContextManager[Any]:
+    """The mixed precision that the `amp` of a strategy asks for."""
+    amp = strategy.amp
+    return auto_cast(True, level=amp.level.upper(), dtype=amp.dtype) if amp.enable else nullcontext()
+
+
 class DistModel:
     """A network that is called with a batch: see `to_static`, which makes it."""
 
@@ -59,8 +65,7 @@ class DistModel:
                 "to_static: strategy: a pipeline is not supported; give pipeline.enable=False"
             )
         if self._strategy.sharding.enable and optimizer is not None:
-            stages = (ShardingStage1, ShardingStage2, ShardingStage3)
-            self._optimizer = shard_optimizer(optimizer, stages[int(self._strategy.sharding.stage) - 1](0))
+            self._optimizer = shard_optimizer(optimizer, STAGES[int(self._strategy.sharding.stage) - 1](0))
         self._mode = "predict" if loss is None else "eval" if optimizer is None else "train"
         getattr(self, self._mode)()
 
@@ -88,8 +93,7 @@ class DistModel:
         so that a batch of a loader can be given as it is; labels in a list of their own are several."""
         if len(args) == 1 and isinstance(args[0], list | tuple):
             args = tuple(args[0])
-        amp = self._strategy.amp
-        cast = auto_cast(True, level=amp.level.upper(), dtype=amp.dtype) if amp.enable else nullcontext()
+        cast = casting(self._strategy)
         if self._mode == "predict":
             with no_grad(), cast:
                 return self._layer(*_flat(args))

@@ -61,6 +61,9 @@ class ShardingStage3(_Stage):
     """The parameters are cut too (ZeRO 3): each layer gathers its own when it runs."""
 
 
+STAGES = (ShardingStage1, ShardingStage2, ShardingStage3)
+
+
 def shard_optimizer(
     optimizer: Optimizer,
     shard_fn: _Stage | Callable[[str, Tensor, Tensor], Tensor] | None = None,

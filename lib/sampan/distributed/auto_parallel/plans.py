@@ -280,9 +280,8 @@ def parallelize(
             text = "The dp_config doesn't contain sharding_level, will run under dp."
             warnings.warn(text, stacklevel=2)
         level = int(data.get("sharding_level") or 0)
-        stages = (sharding.ShardingStage1, sharding.ShardingStage2, sharding.ShardingStage3)
         if level and optimizer is not None:
-            stage = stages[level - 1](data.get("sharding_mesh_dim", "dp"), mesh)
+            stage = sharding.STAGES[level - 1](data.get("sharding_mesh_dim", "dp"), mesh)
             optimizer = sharding.shard_optimizer(optimizer, stage)
     return model, optimizer
 

@@ -13,11 +13,11 @@ import traceback
 from typing import Any
 
 from ..agreement import CommunicationError
+from ..server_roles import SERVERS
 from ..spawn import end_with_parent, share_cores
 
 # The launcher tells of the process that it finds failed first: not of one that only lost the others.
 NOTICED_S = 0.5
-SERVERS = "PADDLE_PSERVERS_IP_PORT_LIST"  # workers beside parameter servers are not connected
 COMMAND = "SAMPAN_LAUNCHED"  # log and launcher, for a process that is not forked
 
 
@@ -56,6 +56,7 @@ def program(script: str, arguments: list[str]) -> None:
         from ...names import compat
 
         compat.install()
+    # Workers beside parameter servers are not connected.
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not os.environ.get(SERVERS):
         importlib.import_module("sampan.distributed.shared_model").install()
     try:

@@ -6,8 +6,6 @@ numbered by process: number p * n + e is expert e of the n on process p.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from ..group import Group
@@ -41,7 +39,7 @@ def limited(choice: torch.Tensor, experts: int, capacity: int, group: Group | No
     """The choice without the rows that an expert has no room for: it takes `capacity` rows, those of the
     first processes, and of one process those that come first."""
     _, coming = counts_of(choice, experts, group)
-    table = coming.view(1 if group is None else group.nranks, -1)
+    table = coming.view(group_size(group), -1)
     before = table.cumsum(0) - table
     room = (capacity - before).clamp(min=0)
     granted = exchanged(torch.minimum(table, room).flatten(), group)
@@ -59,7 +57,7 @@ def group_size(group: Group | None) -> int:
     return 1 if group is None else group.nranks
 
 
-def check_group(what: str, world_size: int, group: Any) -> None:
+def check_group(what: str, world_size: int, group: Group | None) -> None:
     """AssertionError unless the group has so many processes."""
     if world_size != group_size(group):
         raise AssertionError(f"{what}: group: expected {world_size} processes, got {group_size(group)}")

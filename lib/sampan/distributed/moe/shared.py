@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...autograd import PyLayer
 from ...engine.errors import InvalidArgument
 from ...engine.tensor import Tensor
-from ...ops.joining import concat
-from ..collective import all_gather
+from ..differentiable import recorded
 from ..group import Group
+from ..wire import all_gather
 
 
-def _whole(part: Tensor, group: Group) -> Tensor:
-    parts: list[Tensor] = []
-    all_gather(parts, part, group)
-    return concat(parts)
+@recorded(lambda g, group: _whole(g, group))
+def _part(x, group):
+    return x.chunk(group.nranks)[group.rank].clone()
 
 
-def _part(whole: Tensor, group: Group) -> Tensor:
-    size = whole.shape[0] // group.nranks
-    return whole[group.rank * size : (group.rank + 1) * size]
-
-
-class _Part(PyLayer):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
-        ctx.group = group
-        return _part(x, group)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return _whole(gradient, ctx.group)
-
-
-class _Whole(PyLayer):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
-        ctx.group = group
-        return _whole(x, group)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        return _part(gradient, ctx.group)
+@recorded(lambda g, group: _part(g, group))
+def _whole(x, group):
+    rows = x.new_empty((group.nranks, *x.shape))
+    all_gather(list(rows), x, group)
+    return rows.flatten(0, 1)
 
 
 def rows_of_this(x: Tensor, group: Group) -> Tensor:
@@ -51,9 +27,11 @@ def rows_of_this(x: Tensor, group: Group) -> Tensor:
         raise InvalidArgument(
             f"MoELayer: expected rows that {group.nranks} processes of mp_group can divide, got {x.shape[0]}"
         )
-    return _Part.apply(x, group)
+    part: Tensor = _part(x, group)
+    return part
 
 
 def rows_of_all(x: Tensor, group: Group) -> Tensor:
     """The parts of all processes, which are the same in all afterwards. The derivative is this one's part."""
-    return _Whole.apply(x, group)
+    whole: Tensor = _whole(x, group)
+    return whole
