@@ -29,6 +29,9 @@ def served(monkeypatch: Any) -> Any:
     ]
     for thread in threads:
         thread.start()
+    home = Sockets(endpoints, patience=60.0)
+    home.request([(0, "all", ()), (1, "all", ())])  # both listen
+    home.close()
     yield endpoints
     ended.set()
     for thread in threads:
