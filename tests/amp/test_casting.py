@@ -15,6 +15,7 @@ def test_level_1_by_its_lists(dtype):
         assert amp.is_autocast_enabled() and amp.get_autocast_dtype() == dtype
         y = layer(x)
         assert y.dtype == half and (x @ layer.weight).dtype == half
+        assert layer(x[0]).dtype == layer(x.unsqueeze(0)).dtype == half
         assert nn.functional.relu(y).dtype == half  # follows its input
         assert (y + x[:, :1]).dtype == paddle.float32  # one asks for float32
         assert y.exp().dtype == paddle.float32 and nn.functional.softmax(y).dtype == paddle.float32

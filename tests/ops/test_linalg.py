@@ -27,6 +27,14 @@ def test_linear() -> None:
         )
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (4,)])
+@pytest.mark.parametrize("bias", [(5,), (1,), (1, 5), (3, 5), ()])
+def test_a_bias_of_any_shape_is_added_as_in_a_sum(shape, bias) -> None:
+    (x, t), (w, v), (b, c) = both(*shape), both(4, 5, seed=1), both(*bias, seed=2)
+    same(F.linear(x, w, b), t @ v + c, (x, t), (w, v), (b, c))
+    assert b.grad.shape == list(bias)
+
+
 @pytest.mark.parametrize(
     ("equation", "shapes"),
     [

@@ -98,7 +98,7 @@ def mv(x, vec, name=None) -> Tensor:
 @composite(method="", out=True)
 def dot(x, y, name=None) -> Tensor:
     """The sum of products of two vectors, or of the rows of two matrices."""
-    if x.ndim not in (1, 2) or list(x.shape) != list(y.shape):
+    if x.ndim not in (1, 2) or x.shape != y.shape:
         raise InvalidArgument(
             f"dot: expected two vectors or matrices of one shape, got {[*x.shape]} and {[*y.shape]}"
         )
@@ -172,7 +172,7 @@ def tensordot(x, y, axes=2, name=None) -> Tensor:
 def kron(x, y, name=None) -> Tensor:
     """The Kronecker product: every entry of x times the whole of y, as blocks."""
     n = max(x.ndim, y.ndim)
-    a, b = ([1] * (n - t.ndim) + list(t.shape) for t in (x, y))
+    a, b = ([1] * (n - t.ndim) + t.shape for t in (x, y))
     product = reshape(x, [s for i in a for s in (i, 1)]) * reshape(y, [s for i in b for s in (1, i)])
     return reshape(product, [i * j for i, j in zip(a, b, strict=True)])
 
@@ -195,7 +195,7 @@ def cross(x, y, axis=9, name=None) -> Tensor:
         axis = next((i for i, n in enumerate(x.shape) if n == 3), None)
         if axis is None:
             raise InvalidArgument(f"cross: expected an axis of length 3, got shape {list(x.shape)}")
-    if list(x.shape) != list(y.shape):
+    if x.shape != y.shape:
         raise InvalidArgument(
             f"cross: expected tensors of one shape, got {list(x.shape)} and {list(y.shape)}"
         )
@@ -205,7 +205,7 @@ def cross(x, y, axis=9, name=None) -> Tensor:
 @composite()
 def vecdot(x, y, axis=-1, name=None) -> Tensor:
     """The sums of products of x (conjugated where complex) and y over one axis."""
-    return ((x.conj() if x.dtype.is_complex else x) * y).sum(axis=axis)
+    return ((x.conj() if x.dtype.is_complex else x) * y).sum(axis)
 
 
 @composite(method="")
@@ -268,14 +268,17 @@ def linear(x, weight, bias=None, name=None) -> Tensor:
     given, own = x.shape, weight.shape
     if len(own) not in (0, 2):
         product = matmul(x, weight)
-        return product if bias is None else product + bias
-    if not own or not given or given[-1] != own[0]:
+    elif not own or given[-1:] != own[:1]:
         raise InvalidArgument(
             f"linear: expected x [..., in] and weight [in, out], got {[*given]} and {[*own]}"
         )
-    if len(given) == 2:
-        return mm(x, weight) if bias is None else affine(x, weight, bias)
-    product = reshape(mm(reshape(x, [-1, given[-1]]), weight), [*given[:-1], own[1]])
+    else:
+        rows = x if len(given) == 2 else reshape(x, [-1, own[0]])
+        joined = bias is not None and bias.shape == own[1:]  # another bias spreads, as in any sum
+        product = affine(rows, weight, bias) if joined else mm(rows, weight)
+        if len(given) != 2:
+            product = reshape(product, given[:-1] + own[1:])
+        bias = None if joined else bias
     return product if bias is None else product + bias
 
 
