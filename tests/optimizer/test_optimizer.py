@@ -1,5 +1,7 @@
 """Optimizers over 50 steps in float64, against torch's and against the published rules; and their state."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -235,6 +237,41 @@ def test_half_precision_is_stepped_in_a_float32_copy():
 
     assert run(False) == 1.0  # 1 - 0.001 is 1 in bfloat16
     assert run(True) == pytest.approx(0.9, abs=0.004)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [*product(["Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Lamb"], ["dense", "rows"]), ("Adam", "lazy"), ("AdamW", "lazy")],
+)  # fmt: skip
+def test_moments_of_half_precision_are_float32_and_only_the_parameter_is_rounded(name, rows, kind):
+    """As in PaddlePaddle: the square of a gradient of 1e-4 is 0 in float16, and bfloat16 has no 0.999 of a moment."""
+    settings = {"lazy_mode": True} if rows == "lazy" else {}
+    rng, rule = np.random.default_rng(0), getattr(optimizer, name)
+    half = nn.Parameter(torch.from_numpy(rng.uniform(0.5, 1.5, (6, 2))).to(kind))
+    before, exact = half.data.clone(), nn.Parameter(half.data.float())
+    ours, oracle = (rule(0.1, parameters=[one], **settings) for one in (half, exact))
+    for _ in range(12):
+        ids = paddle.to_tensor(rng.permutation(6)[:3])
+        factors = paddle.Tensor(torch.from_numpy(rng.normal(0, 1e-4, (3, 2))).to(kind))
+        for one, own in ((half, factors), (exact, factors.astype("float32"))):
+            (nn.functional.embedding(ids, one, sparse=rows != "dense") * own).sum().backward()
+        for optim in (ours, oracle):
+            optim.step()
+            optim.clear_grad(set_to_zero=False)
+        exact.data.copy_(exact.data.to(kind))
+        np.testing.assert_array_equal(half.data.float(), exact.data)
+    assert half.data.isfinite().all() and (half.data != before).any()
+    assert {one.data.dtype for one in ours.state_dict().values()} == {torch.float32, torch.int64}
+    assert all(slot.master is None for group in ours._groups for slot in group.slots)
+
+
+def test_moments_of_low_precision():
+    one = nn.Parameter(torch.ones(2, dtype=torch.bfloat16))
+    optim = optimizer.AdamW(0.1, parameters=[one], use_lowprecision_moment=True)
+    one.grad = paddle.Tensor(torch.ones(2, dtype=torch.bfloat16))
+    optim.step()
+    assert optim.state_dict()[f"{one.name}_moment1_0"].dtype == paddle.bfloat16
 
 
 def test_the_state_of_a_float32_copy_goes_by_the_names_that_paddle_gives_it():

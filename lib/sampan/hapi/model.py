@@ -339,7 +339,7 @@ class Model:
             raise InvalidArgument(
                 f"path: {base}.pdparams holds a {type(content).__name__}, not a network's state"
             )
-        fits = {k: v for k, v in content.items() if k in own and list(v.shape) == own[k].shape}
+        fits = {k: v for k, v in content.items() if k in own and own[k].shape == v.shape}
         wrong = sorted(set(own) ^ set(fits) | set(content) - set(fits))
         if wrong and not skip_mismatch:
             names = f"{', '.join(wrong[:6])}{' ...' if len(wrong) > 6 else ''}"

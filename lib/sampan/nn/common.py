@@ -267,7 +267,7 @@ class Embedding(Layer):
         self.scale_grad_by_freq = scale_grad_by_freq
         self._size, self._num_embeddings, self._embedding_dim = shape, num_embeddings, embedding_dim
         self._max_norm, self._norm_type, self._weight_attr = max_norm, norm_type, weight_attr
-        if _weight is not None and list(_weight.shape) != shape:
+        if _weight is not None and _weight.shape != shape:
             raise InvalidArgument(f"_weight: expected shape {shape}, got {list(_weight.shape)}")
         self.weight = self.create_parameter(shape, weight_attr) if _weight is None else _weight
         if _weight is not None or weight_attr is None:

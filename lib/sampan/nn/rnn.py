@@ -215,7 +215,7 @@ def _fits(cell: Any, inputs: Any, states: Any, kwargs: dict[str, Any]) -> bool:
         and x.device.type == "cpu"
         and x.shape[2] == cell.input_size
         and x.numel() > 0
-        and all(list(s.shape) == state for s in flatten(states))
+        and all(s.shape == state for s in flatten(states))
     )
 
 

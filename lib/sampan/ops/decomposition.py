@@ -70,7 +70,7 @@ def solve_matrix(a, b):
 def solve(x, y, left=True, name=None) -> Tensor:
     """The solution a of x a = y (of a x = y unless `left`); y has vectors, [..., n] like x without its last
     axis, or matrices."""
-    if left and (y.ndim == 1 or list(y.shape) == list(x.shape[:-1])):
+    if left and (y.ndim == 1 or y.shape == x.shape[:-1]):
         return solve_matrix(x, y.unsqueeze(-1)).squeeze(-1)
     if y.ndim < 2:
         raise InvalidArgument(f"solve: y: expected matrices, got shape {list(y.shape)}")

@@ -191,7 +191,7 @@ def put_along(x, index, source, axis, reduce, include_self):
 def _put(x: Any, index: Any, source: Any, axis: int, reduce: str, include_self: bool) -> Any:
     """`put_along` of as many entries of `source` as there are indices."""
     places = _integers(index.data, "index")
-    if list(source.shape) != list(places.shape):
+    if source.shape != places.shape:
         source = getitem(source, tuple(slice(n) for n in places.shape))
     return put_along(x, places, source, axis, reduce, include_self)
 
@@ -213,7 +213,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
     if not isinstance(values, Tensor):
         values = Tensor(arr.data.new_tensor(values))
     if broadcast or values.ndim < places.ndim:
-        values = expand_view(values, places.shape) if list(values.shape) != list(places.shape) else values
+        values = expand_view(values, places.shape) if values.shape != places.shape else values
     return _put(arr, places, values, axis, _REDUCES.get(reduce, ""), include_self)
 
 

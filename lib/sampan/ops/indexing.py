@@ -188,7 +188,7 @@ as_method(where)
 
 def _broadcast(x: Any, mask: Any) -> tuple[Any, Any]:
     """Both in the shape that they broadcast to."""
-    if list(mask.shape) == list(x.shape):
+    if mask.shape == x.shape:
         return x, mask
     shape = torch.broadcast_shapes(x.data.shape, mask.data.shape)
     return expand_view(x, shape), expand_view(mask, shape)

@@ -167,7 +167,7 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None) -> 
     axis = _free(x, axis)
     n = x.shape[axis]
     if isinstance(repeats, Tensor) and repeats.ndim:
-        if list(repeats.shape) != [n]:
+        if repeats.shape != [n]:
             raise InvalidArgument(f"repeat_interleave: repeats: expected shape [{n}], got {[*repeats.shape]}")
         repeats = repeats.data.to(x.data.device)
         places = torch.repeat_interleave(torch.arange(n, device=repeats.device), repeats)

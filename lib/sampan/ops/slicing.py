@@ -57,7 +57,7 @@ def slice_scatter(x, value, axes, starts, ends, strides, name=None) -> Tensor:
 def select_scatter(x, values, axis, index, name=None) -> Tensor:
     """`x` with `values` in the place of its slice `index` along `axis`."""
     axis = _free(x, axis)
-    if list(values.shape) != [n for i, n in enumerate(x.shape) if i != axis]:
+    if values.shape != [n for i, n in enumerate(x.shape) if i != axis]:
         raise RuntimeError(f"select_scatter: values: a slice of {list(x.shape)} is no {list(values.shape)}")
     return setitem(x, values, along(axis, index))
 

@@ -255,7 +255,7 @@ def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
     """A window with zeros around it up to `n_fft`; ones when None."""
     if window is None:
         window = Tensor(like.data.real.new_ones(length))
-    if not 0 < length <= n_fft or list(window.shape) != [length]:
+    if not 0 < length <= n_fft or window.shape != [length]:
         raise InvalidArgument(
             f"window: expected {length} entries, 1 to n_fft={n_fft}, got shape {[*window.shape]}"
         )

@@ -247,7 +247,7 @@ def histogramdd(
     bins: an int, d ints, or a tuple of d vectors of ends. ranges: 2 d numbers, the ends of each axis; those
     of the points when None.
     """
-    if x.ndim < 2 or (weights is not None and list(weights.shape) != list(x.shape[:-1])):
+    if x.ndim < 2 or (weights is not None and weights.shape != x.shape[:-1]):
         raise InvalidArgument(
             f"histogramdd: expected points [..., d], and a weight for each, got shape {[*x.shape]}"
         )
@@ -278,7 +278,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None) -> T
     rows = reshape(x, [1, -1]) if x.ndim == 1 else x
     rows = rows.t() if not rowvar and rows.shape[0] != 1 else rows
     for name, given in (("fweights", fweights), ("aweights", aweights)):
-        if given is not None and (list(given.shape) != [rows.shape[1]] or bool((given.data < 0).any())):
+        if given is not None and (given.shape != [rows.shape[1]] or bool((given.data < 0).any())):
             raise InvalidArgument(f"cov: {name}: expected {rows.shape[1]} numbers of 0 or more, got {given}")
     if fweights is not None and bool((fweights.data != fweights.data.round()).any()):
         raise InvalidArgument("cov: fweights must be integers")

@@ -29,7 +29,7 @@ class Adam(Optimizer):
     large tables, and not the same rule.
     """
 
-    rule, by_rule, state_names = "adam", True, ("moment1", "moment2")
+    rule, by_rule, wide, state_names = "adam", True, True, ("moment1", "moment2")
     powers = {"beta1_pow_acc": ("beta1", 1), "beta2_pow_acc": ("beta2", 1)}
 
     def __init__(
@@ -123,6 +123,7 @@ class AdamW(Adam):
             amsgrad,
             name,
         )
+        self.wide = not use_lowprecision_moment
         self._decays = apply_decay_param_fun
         if lr_ratio is not None:
             for slot in (slot for group in self._groups for slot in group.slots):
@@ -133,16 +134,17 @@ class AdamW(Adam):
         return 1.0 - lr * settings["weight_decay"] if decays else 1.0
 
     def update(self, parameters, gradients, state, lr, steps, slots, settings):
-        chosen = self._decays
         pairs = zip(parameters, slots, strict=True)
-        decaying = [p for p, s in pairs if chosen is None or chosen(s.parameter.name)]
-        if decaying and settings["weight_decay"]:
+        decaying = [p for p, slot in pairs if self.kept(lr, slot, settings) != 1.0]
+        if decaying:
             torch._foreach_mul_(decaying, 1.0 - lr * settings["weight_decay"])
         super().update(parameters, gradients, state, lr, steps, slots, settings)
 
 
 class _TwoMoments(Optimizer):
     """What Adamax and RAdam take."""
+
+    wide = True
 
     def __init__(
         self,
@@ -177,7 +179,7 @@ class NAdam(Optimizer):
     m' = mu_(t+1) m / (1 - P_(t+1)) + (1 - mu_t) g / (1 - P_t).
     """
 
-    rule, state_names = "nadam", ("moment1", "moment2")
+    rule, wide, state_names = "nadam", True, ("moment1", "moment2")
     powers, powers_are_wide = {"beta2_pow": ("beta2", 0)}, True
 
     def __init__(
@@ -255,7 +257,7 @@ class Lamb(Optimizer):
     exclude_from_weight_decay_fn: function of a parameter that says whether it has none.
     """
 
-    rule, state_names = "lamb", ("moment1", "moment2")
+    rule, wide, state_names = "lamb", True, ("moment1", "moment2")
     powers = Adam.powers
 
     def __init__(

@@ -70,6 +70,7 @@ class Optimizer:
     decoupled = False  # True where `update` treats a number given as weight_decay itself
     by_rule = False  # True where an `update` of its own does what `rule` says, as far as rows are concerned
     static: Any = None  # `minimize` of a static graph, while one is built
+    wide = False  # True where the state of half-precision parameters is float32, as are the steps
     rescale = 1.0  # a factor on each gradient, after clipping and decay
 
     def __init__(
@@ -179,6 +180,7 @@ class Optimizer:
             ]
         # What goes into one call shares its rate and its count of steps: mostly that is everything.
         calls: dict[tuple[float, int], tuple[list[Slot], list[Any], list[Any]]] = {}
+        copies: list[tuple[torch.Tensor, torch.Tensor]] = []  # a parameter of half precision, in float32
         for slot, gradient in zip(slots, gradients, strict=True):
             growth = getattr(slot.parameter, "growth", None)
             rests = growth is not None and type(gradient) is RowGradient and self.rests(group.settings)
@@ -190,16 +192,19 @@ class Optimizer:
                 )
             slot.steps += 1
             buffer = slot.parameter.data
-            if self._multi_precision and buffer.dtype in _HALF:
-                if slot.master is None:
-                    slot.master = buffer.float()
-                buffer, gradient = slot.master, gradient.to(torch.float32)
+            half = buffer.dtype in _HALF
+            lazy = type(gradient) is RowGradient and self.rests(group.settings)  # copies no whole table
+            if half and (self._multi_precision or (self.wide and not lazy)):
+                exact = buffer.float() if slot.master is None else slot.master
+                slot.master = exact if self._multi_precision else None
+                copies.append((buffer, exact))
+                buffer, gradient = exact, gradient.to(torch.float32)
             if self.rescale != 1.0:
                 gradient = gradient * self.rescale
             if growth is not None:  # a table that has more rows now than before
                 growth.state(slot, self, rests)
             elif not slot.state and self.state_names:
-                slot.state = self.start(buffer)
+                slot.state = self.start(buffer.float() if half and self.wide else buffer)
             if type(gradient) is RowGradient:
                 arrays = (buffer, *slot.state)
                 if self.update_rows(arrays, gradient, lr * slot.rate, slot, group.settings):
@@ -215,9 +220,9 @@ class Optimizer:
         for (rate, steps), (chosen_slots, buffers, given) in calls.items():
             state = list(zip(*(slot.state for slot in chosen_slots), strict=True))
             self.update(buffers, given, state, lr * rate, steps, chosen_slots, group.settings)
+        for buffer, exact in copies:
+            buffer.copy_(exact)
         for slot in slots:
-            if slot.master is not None:
-                slot.parameter.data.copy_(slot.master)
             tape.written(slot.parameter.data)
 
     def start(self, buffer: torch.Tensor) -> tuple[torch.Tensor, ...]:

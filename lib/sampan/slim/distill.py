@@ -77,7 +77,7 @@ def dkd(
 
 
 def _same_shape(name: str, student: Any, teacher: Any) -> None:
-    if [*student.shape] != [*teacher.shape]:
+    if student.shape != teacher.shape:
         raise InvalidArgument(
             f"{name}: expected values of one shape, got the student's {[*student.shape]} and the teacher's "
             f"{[*teacher.shape]}"

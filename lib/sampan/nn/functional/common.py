@@ -144,7 +144,7 @@ def embedding_renorm_(x, weight, max_norm, norm_type=2.0) -> Tensor:
 def bilinear(x1, x2, weight, bias=None, name=None) -> Tensor:
     """x1^T W_k x2 for each k: x1 [n, a], x2 [n, b], weight [out, a, b], bias [1, out] or None; [n, out]."""
     out, a, b = weight.shape
-    if list(x1.shape[1:]) != [a] or list(x2.shape) != [x1.shape[0], b]:
+    if x1.shape[1:] != [a] or x2.shape != [x1.shape[0], b]:
         raise InvalidArgument(
             f"bilinear: weight {[*weight.shape]} does not fit {[*x1.shape]} and {[*x2.shape]}"
         )

@@ -80,13 +80,11 @@ def cross_entropy(
         raise InvalidArgument(f"cross_entropy: axis {axis} is outside input of shape {list(input.shape)}")
     axis %= input.ndim
     classes = input.shape[axis]
-    if weight is not None and list(weight.shape) != [classes]:
+    if weight is not None and weight.shape != [classes]:
         raise InvalidArgument(
             f"cross_entropy: expected weight of shape [{classes}], got {list(weight.shape)}"
         )
-    soft = soft_label or (
-        label.ndim == input.ndim and list(label.shape) == list(input.shape) and label.dtype.is_floating_point
-    )
+    soft = soft_label or (label.shape == input.shape and label.dtype.is_floating_point)
     if soft:
         return _soft(input, label, weight, reduction, axis, use_softmax, label_smoothing)
     _check_hard(input, label, axis, classes, ignore_index)
@@ -143,7 +141,7 @@ def _soft(
     input: Any, label: Any, weight: Any, reduction: str, axis: int, use_softmax: bool, smoothing: float
 ) -> Any:
     classes = input.shape[axis]
-    if list(label.shape) != list(input.shape):
+    if label.shape != input.shape:
         raise InvalidArgument(
             f"cross_entropy: soft label {[*label.shape]} does not fit input {[*input.shape]}"
         )
@@ -186,7 +184,7 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     number_of(reduction)
     if input.ndim < 2:
         raise InvalidArgument(f"nll_loss: expected input [n, classes, ...], got shape {[*input.shape]}")
-    if weight is not None and list(weight.shape) != [input.shape[1]]:
+    if weight is not None and weight.shape != [input.shape[1]]:
         raise InvalidArgument(
             f"nll_loss: expected weight of shape [{input.shape[1]}], got {list(weight.shape)}"
         )

@@ -324,7 +324,7 @@ def _unpooled(
 ) -> Any:
     if data_format != FORMATS[n][0]:
         raise InvalidArgument(f"data_format: expected {FORMATS[n][0]!r}, got {data_format!r}")
-    if x.ndim != n + 2 or list(indices.shape) != list(x.shape):
+    if x.ndim != n + 2 or indices.shape != x.shape:
         came = f"{[*x.shape]} and {[*indices.shape]}"
         raise InvalidArgument(f"expected {n + 2} axes and indices of x's shape, got {came}")
     kernel = ints(kernel_size, n, "kernel_size")
