@@ -274,11 +274,12 @@ def linear(x, weight, bias=None, name=None) -> Tensor:
         )
     else:
         rows = x if len(given) == 2 else reshape(x, [-1, own[0]])
-        joined = bias is not None and bias.shape == own[1:]  # another bias spreads, as in any sum
-        product = affine(rows, weight, bias) if joined else mm(rows, weight)
+        if bias is not None and bias.data.shape == weight.data.shape[1:]:
+            product, bias = affine(rows, weight, bias), None
+        else:  # another bias spreads, as in any sum
+            product = mm(rows, weight)
         if len(given) != 2:
             product = reshape(product, given[:-1] + own[1:])
-        bias = None if joined else bias
     return product if bias is None else product + bias
 
 

@@ -66,9 +66,12 @@ class Adam(Optimizer):
         )
         if parameters and all(alike):  # one launch for all parameters
             counts = [parameters[0].new_full((), steps, dtype=torch.float32)] * len(parameters)
-            own = parameters, gradients, *state, [], counts
             torch._fused_adam_(
-                *own,
+                parameters,
+                gradients,
+                *state,
+                [],
+                counts,
                 lr=lr,
                 beta1=betas[0],
                 beta2=betas[1],
@@ -134,8 +137,7 @@ class AdamW(Adam):
         return 1.0 - lr * settings["weight_decay"] if decays else 1.0
 
     def update(self, parameters, gradients, state, lr, steps, slots, settings):
-        pairs = zip(parameters, slots, strict=True)
-        decaying = [p for p, slot in pairs if self.kept(lr, slot, settings) != 1.0]
+        decaying = [p for p, s in zip(parameters, slots, strict=True) if self.kept(lr, s, settings) != 1.0]
         if decaying:
             torch._foreach_mul_(decaying, 1.0 - lr * settings["weight_decay"])
         super().update(parameters, gradients, state, lr, steps, slots, settings)

@@ -193,7 +193,8 @@ class Optimizer:
             slot.steps += 1
             buffer = slot.parameter.data
             half = buffer.dtype in _HALF
-            lazy = type(gradient) is RowGradient and self.rests(group.settings)  # copies no whole table
+            # of a table that is stepped by rows no whole copy is made
+            lazy = half and type(gradient) is RowGradient and self.rests(group.settings)
             if half and (self._multi_precision or (self.wide and not lazy)):
                 exact = buffer.float() if slot.master is None else slot.master
                 slot.master = exact if self._multi_precision else None
