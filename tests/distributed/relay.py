@@ -14,6 +14,10 @@ ADDRESS = re.compile(
     rb"\x02\x00(..)\x7f\x00\x00\x01", re.DOTALL
 )  # sockaddr_in of the loopback: family, port, host
 
+# Of two processes that with the larger address connects, and both must find the same one larger. gloo compares ports as they are sent,
+# the high byte first, on a machine that reads the low byte first. In either order these are below and above the ports that Linux gives.
+LOWEST, HIGHEST = range(0x0400, 0x8000, 0x100), range(0xFFFF, 0xEE00, -0x100)
+
 
 class Relay:
     """Forwards connections to a port of this machine. Settings may change while it runs.
@@ -78,8 +82,7 @@ class StoreRelay(Relay):
             if port in {relay.port for relay in self.relays.values()}:
                 return found[0]
             if port not in self.relays:
-                # Of two processes that with the larger address connects: both must find the same one larger.
-                self.relays[port] = Relay(port, range(1024, 2000) if back else range(65535, 64000, -1))
+                self.relays[port] = Relay(port, LOWEST if back else HIGHEST)
             return found[0].replace(found[1], struct.pack(">H", self.relays[port].port))
 
         return ADDRESS.sub(other, content)

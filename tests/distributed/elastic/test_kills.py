@@ -83,6 +83,7 @@ def run(folder, job, kills):
     begins = {}
     for attempt, step, *_ in lines:
         begins.setdefault(attempt, step)
+    print(done.stderr)  # shown where a test fails: why an attempt ended
     return {step: values for _, step, *values in lines}, begins
 
 

@@ -245,15 +245,17 @@ def test_a_flood_of_one_member_leaves_the_others_their_forks(nest: ClassNest) ->
         assert time.monotonic() - began < 5
         return [open_ones, len(started)]
 
+    counts = nest.folder / "counts"
     flooder = os.fork()
     if flooder == 0:
-        (nest.folder / "counts").write_text(json.dumps(acting(ADA, flood)))
+        counts.write_text(json.dumps(acting(ADA, flood)))
         os._exit(0)
-    until(lambda: True if (nest.shared / "flooded").exists() else None, "the flood")
+    until(lambda: True if (nest.shared / "flooded").exists() or counts.exists() else None, "the flood")
+    assert not counts.exists(), counts.read_text()  # why the flooder ended
     assert acting(BOB, partial(run, nest, hello)) == 0
     (nest.shared / "served").touch()
     os.waitpid(flooder, 0)
-    open_ones, started = json.loads((nest.folder / "counts").read_text())
+    open_ones, started = json.loads(counts.read_text())
     assert open_ones == gate.MOST and 0 < started <= gate.MOST
     until(lambda: True if nest.files() == files else None, "all forks of the flood ended with it")
     assert nest.warm() == pid and not psutil.Process(pid).children()  # no zombies either
