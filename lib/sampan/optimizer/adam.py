@@ -27,6 +27,7 @@ class Adam(Optimizer):
     rows with a gradient are stepped, as by Paddle and by torch's SparseAdam; the others keep weights and
     moments as they are, where the exact step lets their moments fade and still move them. Much faster on
     large tables, and not the same rule.
+    A parameter of half precision has float32 moments, as in Paddle, and each step is rounded once.
     """
 
     rule, by_rule, wide, state_names = "adam", True, True, ("moment1", "moment2")
@@ -89,7 +90,8 @@ class AdamW(Adam):
     Adam.
 
     lr_ratio: function of a parameter, a factor on its rate. apply_decay_param_fun: function of a parameter's
-    name that says whether it decays; all do when it is None.
+    name that says whether it decays; all do when it is None. use_lowprecision_moment: moments in half
+    precision for parameters that are so.
     """
 
     decoupled = True
