@@ -16,6 +16,9 @@ def test_level_1_by_its_lists(dtype):
         y = layer(x)
         assert y.dtype == half and (x @ layer.weight).dtype == half
         assert layer(x[0]).dtype == layer(x.unsqueeze(0)).dtype == half
+        assert paddle.einsum("ij,jk->ik", x, layer.weight).dtype == half
+        assert nn.functional.binary_cross_entropy_with_logits(y, y).dtype == paddle.float32
+        assert nn.functional.interpolate(y[None, None], scale_factor=2).dtype == paddle.float32
         assert nn.functional.relu(y).dtype == half  # follows its input
         assert (y + x[:, :1]).dtype == paddle.float32  # one asks for float32
         assert y.exp().dtype == paddle.float32 and nn.functional.softmax(y).dtype == paddle.float32

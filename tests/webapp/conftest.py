@@ -62,7 +62,7 @@ def studio_url(studio: Studio) -> str:
 @pytest.fixture(scope="session")
 def launch_chromium() -> Iterator[Callable[..., Any]]:
     """`launch_chromium(*more_flags)`: a browser of its own; the caller closes it."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     names = ("chromium", "chromium-browser", "google-chrome")
     path = next((found for name in names if (found := shutil.which(name))), None)
@@ -71,6 +71,7 @@ def launch_chromium() -> Iterator[Callable[..., Any]]:
     flags = list(CHROMIUM_FLAGS)
     if os.geteuid() == 0:
         flags.append("--no-sandbox")  # Chromium refuses its sandbox to root
+    expect.set_options(timeout=30_000)  # a page may be late on a busy machine
     with sync_playwright() as playwright:
         yield lambda *more: playwright.chromium.launch(executable_path=path, args=[*flags, *more])
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+from playwright.sync_api import expect
 
 from studio import digit_reader
 from studio.paths import PAGES
@@ -310,7 +311,7 @@ def check(page: Any) -> Any:
     card = page.locator(f"#lesson-{LESSON}")
     card.get_by_role("button", name="Check my work").click()
     card.get_by_role("button", name="Stop").wait_for()
-    assert card.get_by_role("button", name="Check my work").is_disabled()
+    expect(card.get_by_role("button", name="Check my work")).to_be_disabled()
     card.locator(".sp-steps").wait_for(timeout=180_000)
     return card
 
@@ -365,7 +366,7 @@ def test_a_cell_that_never_ends_can_be_stopped(page: Any, studio: Studio) -> Non
     card.get_by_role("button", name="Check my work").click()
     card.get_by_role("button", name="Stop").click()
     card.get_by_text("Stopped. Nothing was graded.").wait_for(timeout=30_000)
-    assert not card.get_by_role("button", name="Check my work").is_disabled()
+    expect(card.get_by_role("button", name="Check my work")).to_be_enabled()
 
 
 @needs_lesson

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import requests
+from playwright.sync_api import expect
 
 from studio import i18n
 from studio.compute.lease import Lease
@@ -121,7 +122,7 @@ def test_a_server_that_is_away_is_told_until_it_is_back(page: Any, studio_url: s
     page.watch.expect("ERR_FAILED")
     page.goto(f"{studio_url}studio/sessions")
     away = page.get_by_text(i18n.t("frame.away", "en"))
-    assert not away.is_visible()
+    expect(away).to_be_hidden()
     page.route("**/sessions/live*", lambda route: route.abort())
     away.wait_for()
     assert axe(page) == []

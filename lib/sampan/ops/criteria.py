@@ -88,6 +88,7 @@ def bernoulli_loss(x, y, reduction):
     lambda g, x, y, reduction: _spread(g, x.sigmoid() - y, reduction),
     lambda g, x, reduction: _spread(g, -x, reduction),
     broadcasts=True,
+    amp="float32",
 )
 def logistic_loss(x, y, reduction):
     """bernoulli_loss of sigmoid(x), without overflow: max(x, 0) - x y + log(1 + e^-|x|)."""

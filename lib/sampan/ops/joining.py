@@ -81,7 +81,7 @@ def _atleast(n: int, doc: str) -> Any:
     def grown(x: Any) -> Any:
         x = x if isinstance(x, Tensor) else to_tensor(x)
         before = min(n - 1, 1) if x.ndim < 2 else 0
-        shape = [1] * (before if x.ndim else n) + list(x.shape)
+        shape = [1] * (before if x.ndim else n) + x.shape
         return x if x.ndim >= n else reshape(x, shape + [1] * (n - len(shape)))
 
     def atleast(*inputs, name=None) -> Any:

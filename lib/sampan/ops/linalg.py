@@ -329,7 +329,7 @@ def _contract_back(g: Any, tensors: Any, letters: Any, output: str, needed: list
     return tuple(_share_of(i, g, tensors, letters, output) if n else None for i, n in enumerate(needed))
 
 
-@operator(joint=_contract_back, holomorphic=True)
+@operator(joint=_contract_back, holomorphic=True, amp="half")
 def contract(*tensors, letters, output):
     """The sums of products of `einsum`, for operands that name no axis twice."""
     value = torch.einsum(f"{','.join(letters)}->{output}", *tensors)

@@ -68,7 +68,7 @@ def reshape(x, shape, name=None):
         target = [x.shape[i] if n == 0 else n for i, n in enumerate(target)]
     elif -1 in target and x.numel() == 0 and 0 in target:  # the lengths that are not 0 must agree
         rest, over = divmod(math.prod(n for n in x.shape if n), math.prod(n for n in target if n > 0))
-        if over or not rest or list(x.shape).count(0) > target.count(0):
+        if over or not rest or x.shape.count(0) > target.count(0):
             raise RuntimeError(f"the lengths that are not 0 in {list(x.shape)} leave none for -1 in {target}")
         target = [rest if n == -1 else n for n in target]
     value = x.reshape(target)
@@ -181,7 +181,7 @@ def expand_as(x, y, name=None) -> Tensor:
 def tile(x, repeat_times, name=None) -> Tensor:
     """The whole array repeated `repeat_times` along each axis."""
     times = _ints(repeat_times, "repeat_times")
-    shape = [1] * (len(times) - x.ndim) + list(x.shape)
+    shape = [1] * (len(times) - x.ndim) + x.shape
     times = [1] * (len(shape) - len(times)) + times
     split = [n for s in shape for n in (1, s)]
     repeated = [n for s, r in zip(shape, times, strict=True) for n in (r, s)]

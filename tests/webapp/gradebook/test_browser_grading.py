@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from playwright.sync_api import expect
 
 from studio.gradebook import book
 from studio.gradebook.classroom import Classroom
@@ -126,4 +127,4 @@ def test_a_run_is_seen_and_can_be_stopped(page: Any, studio_url: str, classroom:
     assert page.get_by_role("progressbar").count() == 1
     stop.click()
     page.get_by_text("The last run was stopped").wait_for(timeout=60_000)
-    assert page.get_by_role("button", name="Grade all again").is_visible()
+    expect(page.get_by_role("button", name="Grade all again")).to_be_visible()

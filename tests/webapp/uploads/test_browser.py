@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from studio import i18n
 from tests.webapp.uploads import files
@@ -36,7 +37,7 @@ def test_an_upload_a_refusal_and_the_page_of_the_administrator(
     assert page.locator("[data-said]").inner_text() == i18n.t(
         "uploads.refused.traversal", "en", name="../a.csv"
     )
-    assert not page.locator("[data-cancel-upload]").is_visible()
+    expect(page.locator("[data-cancel-upload]")).to_be_hidden()
     assert axe(page) == []
     page.fill("#upload-name", "")
     page.set_input_files("#upload-file", tmp_path / "My People.csv")

@@ -37,7 +37,7 @@ def _fits(name: str, given: Any, shape: Sequence[int]) -> Any:
     if given is None:
         return None
     size = math.prod(shape)
-    if list(given.shape) not in ([size], list(shape)):
+    if given.shape not in ([size], list(shape)):
         raise InvalidArgument(f"expected {name} of shape {list(shape)}, got {list(given.shape)}")
     return given if given.ndim == 1 else given.reshape([size])
 
@@ -46,7 +46,7 @@ def _over_last(x: Any, normalized_shape: Any, weight: Any, bias: Any, run: Any) 
     """`run(x, weight, bias)` over the last axes of x, those of normalized_shape, made one."""
     shape = [normalized_shape] if isinstance(normalized_shape, int) else [int(n) for n in normalized_shape]
     ahead = len(x.shape) - len(shape)
-    if ahead < 0 or list(x.shape)[ahead:] != shape:
+    if ahead < 0 or x.shape[ahead:] != shape:
         raise InvalidArgument(f"normalized_shape {shape} does not end the shape of x, {list(x.shape)}")
     weight, bias = _fits("weight", weight, shape), _fits("bias", bias, shape)
     if len(shape) == 1:

@@ -92,7 +92,8 @@ def interpolate(
         value = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](x, lengths)
     elif mode == "nearest":
         exact = x if x.data.is_floating_point() or x.dtype is torch.uint8 else x.astype("float64")
-        value = resized(exact, lengths, f"nearest{n}", tuple(factors)).astype(x.dtype)
+        value = resized(exact, lengths, f"nearest{n}", tuple(factors))
+        value = value if exact is x else value.astype(x.dtype)
     elif align_mode == 1 and not align_corners and mode != "bicubic":
         value = x
         for axis, (length, factor) in enumerate(zip(lengths, factors, strict=True), 2):

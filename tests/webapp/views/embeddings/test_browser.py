@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from studio import i18n
 
@@ -177,7 +178,8 @@ def test_words_films_and_the_cache(
 
     # films
     page.get_by_role("tab", selected=True).press("ArrowRight")
-    assert page.url.endswith("#films") and not page.locator(".sx-tab-words").is_visible()
+    expect(page.locator(".sx-tab-words")).to_be_hidden()
+    assert page.url.endswith("#films")
     on.learn(1, "films", "2", 1)
     on.state(1, "done")
     on.drawn(1)

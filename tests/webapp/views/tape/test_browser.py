@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from studio import i18n
 
@@ -174,9 +175,9 @@ def test_phone_dark_chinese(
     tape.write("x = randn([2, 3])\nx @ x")
     details = page.locator(".tp-form [role=alert] details")
     details.wait_for()
-    assert not details.locator("code").is_visible()
+    expect(details.locator("code")).to_be_hidden()
     details.locator("summary").click()
     assert "matmul" in details.locator("code").inner_text()
     tape.choose("model.gpt")
     page.wait_for_selector('.tp-graph[data-scrolls="true"]', timeout=OPENING_MS)
-    assert page.locator(".tp-rest").is_visible()  # what is not in sight is announced
+    expect(page.locator(".tp-rest")).to_be_visible()  # what is not in sight is announced

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from studio import i18n, kept_runs
 from tests.webapp.running import Studio
@@ -256,7 +257,7 @@ def test_cancel(page: Any, studio_url: str) -> None:
     assert "of 500" in left.inner_text()
     train.press("cancel")
     train.wait_for(1, "cancelled")
-    assert page.get_by_role("button", name="Start").is_enabled()
+    expect(page.get_by_role("button", name="Start")).to_be_enabled()
     cancelled = re.search(r"Cancelled in epoch (\d+) of 500", left.inner_text())
     assert cancelled and int(cancelled[1]) < 500  # training did not run to its end
     frame, remove = page.locator(".tr-runs"), page.get_by_role("button", name="Remove: Run 1")
