@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.webapp.running import Studio, free_port, start_studio
 
@@ -65,7 +66,7 @@ def test_hint_wrong_answer_jump_right_answer(
         "button", name="Check my work"
     ).first.click()
     assert verdicts(page) == ["failed"]  # the notebook was saved before it was graded
-    assert "0.2 of 1" in bar.inner_text()  # one of five cases is right
+    expect(bar).to_contain_text("0.2 of 1")  # one of five cases is right
     page.locator(".jp-Notebook").evaluate(
         "node => node.querySelector('.jp-WindowedPanel-outer, .jp-Cell').scrollTo(0, 0)"
     )

@@ -29,7 +29,7 @@ ONE = "dist.shard_tensor(sampan.ones([4]), mesh, [dist.Shard(0)])"
     [
         (f"dist.shard_tensor({ONE}, mesh, [dist.Replicate()])", "InvalidArgument", "use reshard"),
         ("dist.reshard(sampan.ones([4]), mesh, [dist.Shard(0)])", "InvalidArgument", "use shard_tensor"),
-        ("dist.shard_tensor(sampan.ones([4]), [0, 1], [])", "InvalidType", "expected a ProcessMesh, got list"),
+        ("dist.shard_tensor(sampan.ones([4]), [0, 1], [])", "InvalidType", "expected a ProcessMesh, got [0, 1]"),
         ("dist.shard_tensor([1.0], dist.ProcessMesh([0, 7]), [])", "InvalidArgument", "names process 7, and there are 2"),
         (f"sampan.as_strided({ONE}, [2, 2], [1, 1])", "InvalidArgument", r"[Shard(dim=0)] is not supported"),
         (f"{ONE} + dist.shard_tensor([1.0], dist.ProcessMesh([[0, 1]]), [])", "InvalidArgument", "different meshes"),

@@ -112,6 +112,7 @@ def test_from_the_map_to_a_submission_by_keyboard(page: Any, studio_url: str, cl
     page.get_by_role("button", name="Save, next", exact=True).click()
     page.wait_for_url("**/made-02?saved=1")
     page.get_by_role("link", name="Previous").click()
+    page.wait_for_url(f"**/{NOTEBOOK}/made-01*")
     assert page.get_by_label("Comment for the learner").first.input_value() == "Mind the sign."
     page.get_by_text("The whole notebook").click()
     frame = page.frame_locator("iframe")

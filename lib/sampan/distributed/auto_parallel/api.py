@@ -20,12 +20,6 @@ from .transfer import DTensor, distributed, from_local, is_outside, placed, repl
 from .transfer import reshard as _moved
 
 
-def _checked(name: str, mesh: Any) -> ProcessMesh:
-    if not isinstance(mesh, ProcessMesh):
-        raise InvalidType(f"{name}: mesh: expected a ProcessMesh, got {type(mesh).__name__}")
-    return mesh
-
-
 def shard_tensor(
     data: Any,
     mesh: ProcessMesh,
@@ -47,7 +41,7 @@ def shard_tensor(
     >>> dist.shard_tensor(paddle.ones([4, 3]), mesh, [dist.Shard(0)])._local_shape
     [2, 3]
     """
-    _checked("shard_tensor", mesh)
+    check_kind(mesh, ProcessMesh, "shard_tensor: mesh")
     if isinstance(data, Tensor) and data.is_dist():
         raise InvalidArgument(
             "shard_tensor: data: expected a dense tensor, got a distributed one; use reshard"
@@ -99,7 +93,7 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
 
     The parts along an axis that is cut must have equal lengths.
     """
-    _checked("dtensor_from_local", mesh)
+    check_kind(mesh, ProcessMesh, "dtensor_from_local: mesh")
     check_kind(local_tensor, Tensor, "local_tensor")
     lies = to_torch("dtensor_from_local", placements, mesh, local_tensor.ndim)
     watch()
@@ -112,7 +106,7 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
 
 def dtensor_to_local(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
     """The part of this process with these placements; gradients flow back to the distributed tensor."""
-    _checked("dtensor_to_local", mesh)
+    check_kind(mesh, ProcessMesh, "dtensor_to_local: mesh")
     check_kind(dist_tensor, Tensor, "dist_tensor")
     lies = to_torch("dtensor_to_local", placements, mesh, dist_tensor.ndim)
     if is_outside(device_mesh := mesh.device_mesh()):
@@ -125,7 +119,7 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
 
     Between meshes all processes of the program must call it.
     """
-    _checked("reshard", mesh)
+    check_kind(mesh, ProcessMesh, "reshard: mesh")
     check_kind(dist_tensor, Tensor, "dist_tensor")
     lies = to_torch("reshard", placements, mesh, dist_tensor.ndim)
     watch()

@@ -131,7 +131,7 @@ def test_words_films_and_the_cache(
     page.wait_for_function("+document.querySelector('.tr-chart').dataset.points > 1")
     on.press("cancel", 0)
     on.state(0, "cancelled")
-    assert "can be used" in page.locator(".sx-live .sx-status").first.inner_text()
+    expect(page.locator(".sx-live .sx-status").first).to_contain_text("can be used")
     # and to the end
     on.learn(0, "words", "100", 4)
     on.state(0, "done")
