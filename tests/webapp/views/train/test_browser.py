@@ -144,7 +144,7 @@ def test_train_compare_look_draw(
         new MutationObserver(note).observe(document.body, {subtree: true, childList: true, attributes: true});
     }""")
     train.draw(ONE)
-    train.fill("epochs", "60")
+    train.fill("epochs", "240")  # some seconds: the bars move a few times
     train.press("start")
     page.wait_for_selector('.tr-status[data-state="running"]', timeout=TRAINING_MS)
     train.wait_for(1, "done")
