@@ -79,7 +79,9 @@ def test_a_fleet_goes_on_after_a_kill_shows_who_is_waited_for_and_takes_another_
     control.ask(fleet, "pause", 0)
     fleet = seen(lambda now: now.workers[0]["state"] == "stopped" and now.workers[1]["waits"])
     waits = fleet.workers[1]["waits"]
-    assert (waits["ranks"], waits["collective"], waits["code"]) == ([0], "backward", "loss.backward()")
+    gradients = ([0], "backward", "loss.backward()")
+    copies = ([0], "all_gather", "for step in run.steps(settings.steps):")  # every 16 steps
+    assert (waits["ranks"], waits["collective"], waits["code"]) in (gradients, copies)
     assert waits["place"].startswith("program.py:")
     control.ask(fleet, "resume", 0)
     step = fleet.step

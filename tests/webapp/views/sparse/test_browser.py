@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from studio import i18n
 
@@ -141,6 +142,9 @@ def test_matrices_and_a_cloud(
     sparse.press("cancel", ".sx-form >> nth=1")
     page.wait_for_selector('.sx-live .sx-status[data-state="cancelled"]', timeout=OPENING_MS)
     page.wait_for_function("document.querySelectorAll('.sx-plot-summary')[3].innerText.includes('Mean IoU')")
+    expect(
+        page.locator(".sx-form >> nth=1").get_by_role("button", name=sparse.t("train"), exact=True)
+    ).to_be_enabled()
     assert re.fullmatch(r"\d+\.\d %", page.locator('[data-figure="iou"] .sp-value').inner_text())
     assert sparse.layout(3, "scene.camera.eye.x") == pytest.approx(sparse.layout(2, "scene.camera.eye.x"))
     assert axe(page) == []
