@@ -1,5 +1,4 @@
-"""`make test` counts honestly: a failure, a crash and a step without tests never look like a pass, and what passed at the
-second try alone is named."""
+"""`make test` counts honestly: a failure, a crash and a step without tests never look like a pass."""
 
 import importlib.util
 import os
@@ -31,11 +30,11 @@ def test_error(broken): pass
 """
 
 
-def run(tmp_path, source, *arguments, runs=runner.pytest):
+def run(tmp_path, source, *arguments):
     path = tmp_path / "test_case.py"
     path.write_text(source)
     places = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path))
-    return runs("step", *arguments, *places, str(path))
+    return runner.pytest("step", *arguments, *places, str(path))
 
 
 def test_counts_and_reasons(tmp_path, capfd):
@@ -86,45 +85,6 @@ def test_a_crash_of_one_of_several_processes_is_a_failure(tmp_path, capfd):
     result = run(tmp_path, source, "-n", "2", "--dist", "loadfile", "--max-worker-restart", "1")
     assert result.passed == 1 and result.failed >= 1
     assert all("test_crash" in name for name in result.broken)
-
-
-SECOND = """
-import os, pathlib, pytest
-def test_pass(): pass
-def test_late(tmp_path_factory):
-    mark = pathlib.Path(__file__).with_name("tried")
-    tried = mark.exists()
-    mark.touch()
-    assert tried
-@pytest.mark.parametrize("n", range({wrong}))
-def test_wrong(n): assert n < 0
-@pytest.mark.skip(reason="needs the moon")
-def test_skip(): pass
-"""
-
-
-def test_a_late_test_is_tried_again_and_named(tmp_path, capfd, monkeypatch):
-    result = run(tmp_path, SECOND.format(wrong=0), "-n", "2", runs=runner.pytest_twice)
-    assert (result.passed, result.failed, result.broken) == (2, 0, []) and result.skipped[
-        "needs the moon"
-    ] == 1
-    assert [name.split("::")[-1] for name in result.late] == ["test_late"]
-    monkeypatch.setattr(runner, "STEPS", {"a": lambda: result})
-    assert runner.main([]) == 0
-    printed = capfd.readouterr().out
-    assert "passed at the second try:\n  " in printed and printed.count("test_late") >= 2
-
-
-@pytest.mark.parametrize(("wrong", "tries"), [(1, 2), (runner.TRIED_AGAIN, 1)])
-def test_what_fails_twice_or_in_many_tests_has_failed(tmp_path, capfd, wrong, tries):
-    result = run(tmp_path, SECOND.format(wrong=wrong), runs=runner.pytest_twice)
-    assert (result.passed, result.failed, result.late) == (1, 1 + wrong, [])
-    assert capfd.readouterr().out.count("slowest 15 durations") == tries
-
-
-@pytest.mark.parametrize("source", ["", "import os; os._exit(7)", "import nothing_of_this_name"])
-def test_what_cannot_run_has_failed_at_both_tries(tmp_path, capfd, source):
-    assert run(tmp_path, source, runs=runner.pytest_twice).failed == 1
 
 
 def test_what_two_processes_collect_differently_is_a_failure(tmp_path, capfd):

@@ -42,9 +42,6 @@ LONGEST = (
     "test_class.py",
     "test_browser_classroom.py",
 )  # a class from its start to its end: begun late, the others wait for it
-# Failures of a step with real servers that are tried a second time, and named at the end if they then pass: on a busy
-# machine a page or a process may be late. More of them have another cause.
-TRIED_AGAIN = 3
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 
 
@@ -54,14 +51,12 @@ class Result:
     failed: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
-    late: list[str] = field(default_factory=list)  # passed, but not at the first try
 
     def add(self, other: Result) -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.broken += other.broken
-        self.late += other.late
 
 
 def check(name: str, *command: str) -> Result:
@@ -100,19 +95,6 @@ def pytest(name: str, *arguments: str) -> Result:
     return result
 
 
-def pytest_twice(name: str, *arguments: str) -> Result:
-    """As `pytest`. A few tests that failed are run once more; they count as passed only if all of them pass then."""
-    first = pytest(name, *arguments)
-    if not 0 < first.failed <= TRIED_AGAIN:
-        return first
-    print(f"\n=== {name}: once more {', '.join(first.broken)}", flush=True)
-    failed = ("--last-failed", "--last-failed-no-failures", "none")
-    second = pytest(f"{name}-again", *failed, *arguments)
-    if second.failed or second.passed != first.failed:
-        return first
-    return Result(first.passed + second.passed, 0, first.skipped, late=first.broken)
-
-
 def smoke() -> Result:
     return pytest("smoke", "tests/test_smoke.py")
 
@@ -141,12 +123,12 @@ def servers() -> Result:
     if shutil.which("npm") is not None:  # else the tests of a class skip by name
         subprocess.run([PY, "-m", "studio.hub.proxy"])
     chosen = "servers and not alone and not browser"
-    return pytest_twice("servers", *beside(), "-m", chosen, *marked("servers"))
+    return pytest("servers", *beside(), "-m", chosen, *marked("servers"))
 
 
 def alone() -> Result:
     """What measures or counts on time, one after the other."""
-    return pytest_twice("alone", "-m", "alone and not browser", *marked("alone"))
+    return pytest("alone", "-m", "alone and not browser", *marked("alone"))
 
 
 def notebooks() -> Result:
@@ -176,7 +158,7 @@ def browser() -> Result:
     reason = install(BROWSER_PACKAGES)
     if reason:
         return Result(skipped=Counter({f"all browser tests: {reason}": 1}))
-    return pytest_twice("browser", *beside(processes=WAITING), "-m", "browser", *marked("browser"))
+    return pytest("browser", *beside(processes=WAITING), "-m", "browser", *marked("browser"))
 
 
 def beside(dist: str = "loadfile", processes: int = WORKERS) -> tuple[str, ...]:
@@ -257,10 +239,6 @@ def main(names: list[str]) -> int:
         print(
             f"{name:10} {seconds:6.1f} s  {result.passed} passed, {result.failed} failed, {skipped} skipped"
         )
-    if total.late:
-        print("\npassed at the second try:")
-        for line in total.late:
-            print(f"  {line}")
     if total.broken:
         print("\nfailed:")
         for line in total.broken:
