@@ -103,7 +103,7 @@ def test_walk_forward_and_backward(
     screenshot(page, "tape-whole")
 
     tape.choose("model.gpt")
-    page.wait_for_function("document.querySelectorAll('.tp-box').length > 40", timeout=OPENING_MS)
+    page.wait_for_function("document.querySelectorAll('.tp-box').length > 46", timeout=OPENING_MS)
     late = int(slider.get_attribute("max")) - 5
     slider.fill(str(late))
     tape.at(late)
