@@ -6,7 +6,7 @@ from .....dtype import bfloat16, float16, float32, int32
 from .....engine.tensor import InvalidArgument, InvalidType, Tensor
 from .....ops.activation import gelu, relu, swiglu
 from .....ops.joining import equal_views
-from .....ops.linalg import affine, matmul
+from .....ops.linalg import linear, matmul
 from .....ops.shape import swapaxes
 from .norms import to_int8
 
@@ -24,8 +24,7 @@ def _product(x: Any, y: Any, bias: Any, transpose_x: bool, transpose_y: bool) ->
     if bias.shape[0] != outer:
         raise InvalidArgument(f"bias: expected shape [{outer}], got {list(bias.shape)}")
     x = swapaxes(x, -1, -2) if transpose_x else x
-    value = affine(x.reshape([-1, inner]), y.t() if transpose_y else y, bias)
-    return value.reshape([*x.shape[:-1], outer])
+    return linear(x, y.t() if transpose_y else y, bias)
 
 
 def fused_matmul_bias(x, y, bias=None, transpose_x=False, transpose_y=False, name=None) -> Tensor:
