@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -12,12 +13,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
+from typing import Any
 
 import psutil
 import pytest
 import requests
 
 from studio import cli, runtime
+from studio import launch as launching
 from studio.launch import about_former, alone, base
 from studio.paths import WorkspaceError, checkout, state_folder, workspace
 from tests.webapp.running import Studio, free_port, start_studio, studio_command
@@ -157,7 +161,9 @@ def test_a_killed_studio_is_forgotten(tmp_path: Path) -> None:
     assert list(state_folder(tmp_path).glob("studio-*.json")) == []
 
 
-def test_a_studio_that_hangs_is_named(tmp_path: Path) -> None:
+def test_a_studio_that_hangs_is_named(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setenv("SAMPAN_HOME", str(tmp_path))
+    monkeypatch.setattr(launching, "ANSWER_S", 1.0)
     state = state_folder(tmp_path)
     state.mkdir(parents=True)
     with socket.socket() as silent:  # listens, never answers
@@ -165,9 +171,22 @@ def test_a_studio_that_hangs_is_named(tmp_path: Path) -> None:
         silent.listen()
         port = silent.getsockname()[1]
         runtime.write(state, runtime.this_process(port, f"http://127.0.0.1:{port}/", "secret"))
-        result = run_studio(tmp_path)
-    assert result.returncode == 1
-    assert f"process {os.getpid()}" in result.stderr and "does not answer" in result.stderr
+        assert launching.launch(None, browser=False) == 1
+    said = capsys.readouterr().err
+    assert f"process {os.getpid()}" in said and "does not answer" in said
+
+
+def test_a_studio_that_is_slow_to_answer_is_waited_for(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setenv("SAMPAN_HOME", str(tmp_path))
+    studio = start_studio(tmp_path, **COLD)
+    try:
+        studio.process.send_signal(signal.SIGSTOP)
+        Timer(4, lambda: studio.process.send_signal(signal.SIGCONT)).start()
+        assert launching.launch(None, browser=False) == 0
+    finally:
+        studio.process.send_signal(signal.SIGCONT)
+        studio.stop()
+    assert "already running" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

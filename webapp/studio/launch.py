@@ -22,6 +22,7 @@ from .trouble import Trouble, trouble
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8866
 START_WAIT_S = 60  # how long a second `sampan studio` waits while a first one is starting
+ANSWER_S = 20.0  # how long it waits for the first answer of one that has just started, on a busy machine
 # With tornado 6.6 (timeout <= interval) jupyter_server counts every pong as late and closes a working connection each
 # minute, in the middle of a training run. On one machine TCP detects closed connections.
 NO_PINGS = {"ws_ping_interval": 0}
@@ -222,7 +223,7 @@ def _taken(port: int, running: runtime.Running | None) -> str:
 
 
 def _point_at(running: runtime.Running, browser: bool) -> int:
-    if not running.answers():
+    if not running.answers(ANSWER_S):
         return _fail(
             f"A Studio runs as process {running.pid} on port {running.port}, but does not answer. "
             f"Stop it (kill {running.pid}), or start a second one with --port."

@@ -42,7 +42,7 @@ class Running:
         except psutil.NoSuchProcess:
             return False
 
-    def answers(self, timeout: float = 3.0) -> bool:
+    def answers(self, timeout: float) -> bool:
         """Whether it replies to a request within `timeout` seconds."""
         request = urllib.request.Request(
             f"{self.url}studio/health", headers={"Authorization": f"token {self.token}"}

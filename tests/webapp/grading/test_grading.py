@@ -117,7 +117,7 @@ def test_a_wrong_answer_gets_the_name_of_the_case_and_its_first_wrong_number(gra
         result.message,
     )
     assert given is not None, result.message
-    assert float(given[2]) == pytest.approx(float(given[3]) + 7, rel=1e-4)
+    assert float(given[2]) == pytest.approx(float(given[3]) + 7, abs=1e-4)
     assert result.message_zh.startswith(f"用例“行”：你的结果[{given[1]}]：给出 {given[2]}，应为 {given[3]}")
     assert "my own words" in report.output and "secret" not in report.output
 

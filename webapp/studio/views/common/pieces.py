@@ -24,6 +24,14 @@ def choice(label: str, options: Sequence[tuple[str, Any]], value: Any) -> widget
     return _labelled(widgets.Dropdown(options=options, value=value, description=label))
 
 
+def offer(field: widgets.Dropdown, options: Sequence[tuple[str, Any]], value: Any) -> None:
+    """Other choices of a dropdown, and the chosen one. Both reach the page in one message, after all that observes the
+    field: a visitor who saw the choices before could choose one, and `value` would replace it."""
+    with field.hold_sync():
+        field.options = options
+        field.value = value
+
+
 def text_field(label: str, value: str = "", hint: str = "") -> widgets.Text:
     """A text field. Its value changes when the visitor presses Enter or leaves it."""
     return _labelled(widgets.Text(value=value, description=label, placeholder=hint, continuous_update=False))

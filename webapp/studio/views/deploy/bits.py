@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..common.figures import percent, size
-from ..common.pieces import beside, button, card, choice, plot_words
+from ..common.pieces import beside, button, card, choice, offer, plot_words
 from ..common.widgets import Plot, Slider
 from ..common.work import Latest
 from .bench import FULL, LEAST, MOST, Bench, labelled, packed_bytes, scales, weighted
@@ -63,8 +63,7 @@ class BitsPart(DeployPart):
             self.bits[name] = Slider(label=label, texts=texts, live=True)
             self.bits[name].observe(lambda _: self.changed(), "index")
         self.sliders.children = tuple(self.bits.values())
-        self.layer.options = [(label, name) for name, label in labels.items()]
-        self.layer.value = next(iter(self.bits))
+        offer(self.layer, [(label, name) for name, label in labels.items()], next(iter(self.bits)))
         for one in self.all:
             one.disabled = False
         self.changed()

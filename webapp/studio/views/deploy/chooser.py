@@ -11,7 +11,7 @@ import ipywidgets as widgets
 from studio.i18n import t
 
 from ..common.figures import notice, percent, size
-from ..common.pieces import card, choice
+from ..common.pieces import card, choice, offer
 from . import networks, texts
 from .bench import Bench
 from .networks import DIGITS, ENCODER, KEPT, RECIPES, RESNET, REVIEWS
@@ -41,8 +41,7 @@ class Chooser(DeployPart):
         kept = [(named(subject, self.lang), key) for key, subject in self.ready.items()]
         made = [(self._t(f"network.{kind}"), kind) for kind in (*RECIPES, RESNET, ENCODER)]
         self._begun = True
-        self.field.options = [*made[:1], *kept, *made[1:]]
-        self.field.value = DIGITS
+        offer(self.field, [*made[:1], *kept, *made[1:]], DIGITS)
         self.chosen()
 
     def chosen(self) -> None:

@@ -12,7 +12,7 @@ from unicodedata import normalize
 import ipywidgets as widgets
 
 from ..common.figures import notice
-from ..common.pieces import beside, button, card, choice, facts, line, pair, text_field
+from ..common.pieces import beside, button, card, choice, facts, line, offer, pair, text_field
 from ..common.widgets import LiveChart, Slider
 from . import figures as show
 from .training import DIMS, Table, VectorRun
@@ -158,9 +158,7 @@ class VectorsPart:
     def begin(self) -> None:
         """Offers the data on this machine. Imports the library."""
         names = self._sources()
-        self.source.options = [(self._k(f"source.{name}"), name) for name in names]
-        self.source.value = names[0]
-        self._describe()
+        offer(self.source, [(self._k(f"source.{name}"), name) for name in names], names[0])
         self.status.value = notice(self._k("ready"))
         self.start.disabled = False
         self._ready = True

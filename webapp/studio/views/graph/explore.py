@@ -12,7 +12,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from ..common.figures import bar, notice
-from ..common.pieces import beside, button, card, choice, facts, text_field
+from ..common.pieces import beside, button, card, choice, facts, offer, text_field
 from ..common.widgets import FileField, Slider
 from ..common.work import Latest
 from . import data, upload
@@ -124,8 +124,7 @@ class ExplorePart:
     def _offer(self) -> None:
         present, self._ready, ready = self.name.value, False, self._ready
         options = [(self._t(f"graph.{name}"), name) for name in data.available()]
-        self.name.options = [*options, *([(self._own.name, "own")] if self._own else [])]
-        self.name.value = present
+        offer(self.name, [*options, *([(self._own.name, "own")] if self._own else [])], present)
         self._ready = ready
 
     def _file(self, _widget: Any, message: dict[str, Any], _buffers: Any) -> None:

@@ -11,7 +11,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from ..common.figures import bar, duration, notice, percent
-from ..common.pieces import beside, button, card, choice, line
+from ..common.pieces import beside, button, card, choice, line, offer
 from ..common.widgets import LiveChart
 from . import figures as show
 from . import stream
@@ -74,9 +74,7 @@ class FraudPart:
         import sampan.graph  # noqa: F401  loads it while the page waits
 
         names = stream.available()
-        self.source.options = [(self._t(f"stream.{name}"), name) for name in names]
-        self.source.value = names[0]
-        self._describe()
+        offer(self.source, [(self._t(f"stream.{name}"), name) for name in names], names[0])
         self.status.value = notice(self._t("stream.ready"))
         self.start.disabled = False
 

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from ..common.figures import duration_short, notice
-from ..common.pieces import beside, button, card, choice, text_field
+from ..common.pieces import beside, button, card, choice, offer, text_field
 from ..common.work import Latest
 from . import data
 from . import figures as show
@@ -73,9 +73,7 @@ class PathsPart:
         import sampan.graph  # noqa: F401  loads it while the page waits
 
         names = data.typed_available()
-        self.name.options = [(self._t(f"typed.{name}"), name) for name in names]
-        self.name.value = names[0]
-        self._chosen()
+        offer(self.name, [(self._t(f"typed.{name}"), name) for name in names], names[0])
 
     def wait(self, timeout: float = 60.0) -> None:
         """Waits until no path is counted (for tests)."""
@@ -99,8 +97,7 @@ class PathsPart:
         self.node.value = ""
         self.node.placeholder = names["author"][0]
         examples = FIRST[self.name.value]
-        self.example.options = [(path, path) for path in examples]
-        self.example.value = examples[0]
+        offer(self.example, [(path, path) for path in examples], examples[0])
         self._ready = True
         if self.path.value == examples[0]:
             self.ask()

@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from ..common.figures import bar, duration, notice, percent
-from ..common.pieces import beside, button, card, choice, line, pair
+from ..common.pieces import beside, button, card, choice, line, offer, pair
 from ..common.widgets import LiveChart, Slider
 from . import data
 from . import figures as show
@@ -74,9 +74,8 @@ class TrainPart:
         """Offers the graphs with groups. Imports the library."""
         import sampan.graph  # noqa: F401  loads it while the page waits
 
-        self.name.options = [(self._t(f"graph.{name}"), name) for name in data.learnable()]
-        self.name.value = data.learnable()[0]
-        self._describe()
+        names = data.learnable()
+        offer(self.name, [(self._t(f"graph.{name}"), name) for name in names], names[0])
         self.status.value = notice(self._t("train.ready"))
         self.start.disabled = False
 

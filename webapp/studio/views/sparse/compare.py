@@ -12,7 +12,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from ..common.figures import notice
-from ..common.pieces import beside, button, card, choice, plot_words
+from ..common.pieces import beside, button, card, choice, offer, plot_words
 from ..common.widgets import Plot, Slider
 from ..common.work import Latest
 from . import figures as show
@@ -108,10 +108,10 @@ class ComparePart:
 
         names = available()
         kind = {True: self._t("origin.real"), False: self._t("origin.made")}
-        self.name.options = [
+        options = [
             (f"{self._t(f'matrix.{name}')} ({kind[name not in MADE]})", name) for name in (*MADE, *names)
         ]
-        self.name.value = "powerlaw"
+        offer(self.name, options, "powerlaw")
         self._ready = True
         self.ask()
 

@@ -14,7 +14,7 @@ from studio.models import Model, all_models
 from studio.paths import workspace
 
 from ..common.figures import notice, percent
-from ..common.pieces import beside, button, card, choice, text_field
+from ..common.pieces import beside, button, card, choice, offer, text_field
 from ..common.widgets import DigitPad, FileField
 from ..speech.chunks import Refused, Samples
 from ..speech.sounds import MADE, Sound, sound_sets
@@ -57,8 +57,8 @@ class Part:
         if not self.models:
             self.status.value = notice(self._t(f"none.{self.kind}"))
             return
-        self.model.options = [(model.name, key) for key, model in self.models.items()]
-        self.model.value = next(iter(self.models))
+        options = [(model.name, key) for key, model in self.models.items()]
+        offer(self.model, options, options[0][1])
         self.status.value = ""
         self.ask.disabled = False
 
@@ -132,7 +132,7 @@ class SoundPart(Part):
                 self.sounds[key] = sound
                 options.append((f"{self._t(f'set.{known.kind}')}: {named}", key))
         for field, at in ((self.sound, 0), (self.other, min(1, len(options) - 1))):
-            field.options, field.value = options, options[at][1]
+            offer(field, options, options[at][1])
         super().begin()
 
     def _chosen(self) -> None:
