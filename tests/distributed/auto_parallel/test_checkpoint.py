@@ -10,6 +10,7 @@ import pytest
 import sampan
 import sampan.distributed as dist
 from tests.distributed.auto_parallel import programs
+from tests.distributed.pool import Pool
 
 pytestmark = pytest.mark.servers
 
@@ -98,6 +99,21 @@ def test_a_checkpoint_of_two_processes_is_replaced(workers, tmp_path):
     workers(2)(saved_again, str(tmp_path))
     assert dist.load_merged_state_dict(str(tmp_path))["w"].tolist() == [2.0 + k for k in range(8)]
     assert len([*tmp_path.glob("*.distcp")]) == 2
+
+
+def saved_with_a_group_of_some(folder):
+    dist.new_group([0, 1])  # these are in more groups than the third process
+    dist.save_state_dict({"w": sampan.full([2], 5.0)}, folder, async_save=True)
+    dist.save_state_dict({"w": sampan.ones([1])}, folder + "-next")  # waits for the first
+
+
+def test_a_save_in_the_background_of_processes_in_different_groups(tmp_path):
+    pool = Pool(3)  # its own: other tests begin with processes that are in the same groups
+    try:
+        pool(saved_with_a_group_of_some, str(tmp_path / "c"))
+    finally:
+        pool.close()
+    assert dist.load_merged_state_dict(str(tmp_path / "c"))["w"].tolist() == [5.0, 5.0]
 
 
 def saved_while_training(folder):

@@ -53,7 +53,9 @@ def _group_apart(group: Any) -> Any:
     known = group or torch.distributed.group.WORLD
     if known not in _apart:
         ranks = torch.distributed.get_process_group_ranks(known)
-        _apart[known] = torch.distributed.new_group(ranks, backend="gloo", use_local_synchronization=True)
+        # One of some processes is named after the number of groups that each member is in: it must be equal.
+        some = len(ranks) < torch.distributed.get_world_size()
+        _apart[known] = torch.distributed.new_group(ranks, backend="gloo", use_local_synchronization=some)
     return _apart[known]
 
 
