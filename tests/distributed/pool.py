@@ -3,6 +3,7 @@
 `Pool(2)(function, *args)` calls a function of a test module in every process and returns the list of results, by rank.
 """
 
+import faulthandler
 import os
 import sys
 import traceback
@@ -68,6 +69,7 @@ class Pool:
 
 def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
     """A worker: call what is sent, and send back what it returns."""
+    faulthandler.enable()  # one that is aborted says where its threads were
     end_with_parent(parent)
     os.environ.update(environment)
     import torch
