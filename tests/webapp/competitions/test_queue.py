@@ -32,11 +32,10 @@ SENDERS, EACH = 2, 100
 PATIENCE_S = 120.0  # of a machine that is busy with other things
 
 
-def scoring(folder: Path) -> subprocess.Popen[bytes]:
+def scoring(folder: Path, stderr: int | None = None) -> subprocess.Popen[bytes]:
     """A scorer process, whose input stays open."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "studio.competitions.scorer", str(folder)], stdin=subprocess.PIPE
-    )
+    command = [sys.executable, "-m", "studio.competitions.scorer", str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=stderr)
 
 
 @pytest.mark.servers
@@ -97,6 +96,23 @@ def test_the_claim_of_a_dead_process_is_given_back_but_not_for_ever(
         (one,) = store.submissions(NAME)
         assert one.state == ("waiting" if number == 1 else "failed")
     assert one.problems == [("crashed", {})]
+
+
+@pytest.mark.servers
+def test_a_scorer_of_which_a_worker_fails_ends_so_that_another_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, competition = room(tmp_path)
+    notebooks(store, competition, ["ada"])
+    monkeypatch.setenv("SAMPAN_STORE", "no address of leases")
+    ended = scoring(store.folder, stderr=subprocess.PIPE)
+    try:
+        assert ended.wait(PATIENCE_S) == 1  # while its input is open
+    finally:
+        ended.kill()
+        said = ended.communicate()[1]
+    assert b"SAMPAN_STORE must be a URL" in said
+    assert [one.state for one in store.submissions(NAME)] == ["scored", "waiting"]  # the sample, and ada's
 
 
 def test_the_queue_is_first_come_first_served_and_survives_any_error(

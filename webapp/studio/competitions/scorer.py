@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -84,27 +85,28 @@ def serve(folder: Path) -> None:
         ),
     ]
     arrived = [threading.Event() for _ in drains]
-    workers = [
-        threading.Thread(target=_work, args=(work, event, ended))
-        for work, event in zip(drains, arrived, strict=True)
-    ]
-    for worker in workers:
-        worker.start()
-    _follow(store, arrived)
-    ended.set()
-    for event in arrived:
-        event.set()
-    for worker in workers:
-        worker.join()
-    for one in scorers:
-        one.close()
-    places.close()
+    try:
+        with ThreadPoolExecutor(len(drains)) as pool:
+            workers = [
+                pool.submit(_work, work, event, ended) for work, event in zip(drains, arrived, strict=True)
+            ]
+            _follow(store, arrived, workers)
+            ended.set()
+            for event in arrived:
+                event.set()
+        for worker in workers:
+            worker.result()  # raises what ended it
+    finally:
+        for one in scorers:
+            one.close()
+        places.close()
 
 
-def _follow(store: Store, arrived: Sequence[threading.Event]) -> None:
-    """Wakes the workers, until the input is closed or nothing has arrived for a while."""
+def _follow(store: Store, arrived: Sequence[threading.Event], workers: Sequence[Future[None]]) -> None:
+    """Wakes the workers, until the input is closed, nothing has arrived for a while, or one of them has failed: what it
+    would have scored waits for the next process."""
     idle = 0.0
-    while idle < IDLE_S or store.pending():
+    while (idle < IDLE_S or store.pending()) and not any(worker.done() for worker in workers):
         readable, _, _ = select.select([sys.stdin], [], [], LOOK_S)
         if readable and not os.read(sys.stdin.fileno(), 4096):
             return
