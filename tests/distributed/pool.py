@@ -79,8 +79,12 @@ def _serve(pipe: Any, environment: dict[str, str], parent: int) -> None:
 
     torch.set_num_threads(1)
     dist.init_parallel_env()
+    seed = (
+        1000 * (1 + int(os.environ.get("SAMPAN_TEST_SEED", "0"))) + dist.get_rank()
+    )  # another in each process
     while True:
         call, function, args = pipe.recv()
+        sampan.seed(seed)
         try:
             answer = function(*args)
         except Exception as error:  # it is the answer
