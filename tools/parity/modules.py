@@ -167,7 +167,11 @@ UNRECORDED = {
     "distributed.flex_checkpoint.dcp": {},
     "distributed.flex_checkpoint.dcp.load_state_dict": {_CHECKPOINT: "load_merged_state_dict load_state_dict"},
     "distributed.flex_checkpoint.dcp.save_state_dict": {_CHECKPOINT: "save_state_dict"},
-    "distributed.flex_checkpoint.dcp.sharded_weight": {"distributed.": "ShardedWeight build_sharded_state_dict shard_weight"},
+    "distributed.flex_checkpoint.dcp.sharded_weight": {
+        "distributed.": "ShardedWeight build_sharded_state_dict shard_weight",
+        "distributed.auto_parallel.sharded_weight.": "create_sharded_weight_with_new_local make_replicated_sharded_weight "
+        "make_tp_sharded_weight_for_checkpoint",
+    },
     "distributed.parallel_with_gloo": {"distributed.": "gloo_barrier gloo_init_parallel_env gloo_release"},
     "distributed.sharding.group_sharded": {"distributed.sharding.": "group_sharded_parallel save_group_sharded_model"},
     "incubate.distributed": {},

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sampan.distributed.flex_checkpoint.dcp import sharded_weight
 
 import sampan
 import sampan.distributed as dist
@@ -67,6 +68,57 @@ def test_another_number_of_processes_reads_it(workers, tmp_path, before, after):
     assert {name: value.tolist() for name, value in merged.items()} == {
         f"net.{name}": values.tolist() for name, values in WHOLE.items()
     }
+
+
+def network(folder, degree, store):
+    """A column-wise and a row-wise layer, a table and one that is whole: written, or read and compared with the whole."""
+    strategy = fleet.DistributedStrategy()
+    strategy.hybrid_configs = {"mp_degree": degree, "dp_degree": dist.get_world_size() // degree}
+    fleet.init(is_collective=True, strategy=strategy)
+    parallel = fleet.meta_parallel
+    made = sampan.nn.Sequential(
+        parallel.VocabParallelEmbedding(8, 4),
+        parallel.ColumnParallelLinear(4, 8, has_bias=True, gather_output=False),
+        parallel.RowParallelLinear(8, 4, has_bias=True, input_is_parallel=True),
+        sampan.nn.Linear(4, 2),
+    )
+    group = made[0].model_parallel_group
+    sampan.seed(0)
+    equal = []
+    for name, weight in made.sharded_state_dict().items():
+        whole = sampan.randn(weight.global_shape).numpy()
+        own = whole[
+            tuple(slice(at, at + n) for at, n in zip(weight.global_offset, weight.local_shape, strict=True))
+        ]
+        axes = [axis for axis, n in enumerate(weight.local_shape) if n != whole.shape[axis]]
+        assert axes == ([CUT[name]] if name in CUT and group.nranks > 1 else [])
+        weight.local_tensor.set_value(own if store else np.zeros_like(own))
+        equal.append(own)
+    if store:
+        dist.save_state_dict(made.sharded_state_dict(), folder)
+    else:
+        dist.load_state_dict(made.sharded_state_dict(), folder)
+    dist.barrier()
+    return [np.array_equal(a.numpy(), b) for a, b in zip(made.state_dict().values(), equal, strict=True)]
+
+
+CUT = {"0.weight": 0, "1.weight": 1, "1.bias": 0, "2.weight": 0}
+
+
+def test_a_network_knows_the_places_of_its_parts(workers, tmp_path):
+    assert workers(2)(network, str(tmp_path), 2, True) == [[True] * 7] * 2
+    assert workers(4)(network, str(tmp_path), 4, False) == [[True] * 7] * 4
+    assert workers(2)(network, str(tmp_path), 1, False) == [[True] * 7] * 2
+
+
+def test_another_tensor_in_the_place_of_a_part():
+    weight = dist.ShardedWeight("w", sampan.ones([2, 3]), (2, 3), (4, 3), (2, 0))
+    moment = sharded_weight.create_sharded_weight_with_new_local("w.moment1_0", sampan.zeros([2, 3]), weight)
+    assert (moment.key, moment.global_shape, moment.global_offset) == ("w.moment1_0", (4, 3), (2, 0))
+    with pytest.raises(ValueError, match=r"new_local_tensor: expected the shape \[2, 3\].*got \[3\]"):
+        sharded_weight.create_sharded_weight_with_new_local("w.moment1_0", sampan.zeros([3]), weight)
+    whole = sharded_weight.make_replicated_sharded_weight("w", sampan.ones([2, 3]))
+    assert (whole.local_shape, whole.global_shape, whole.global_offset) == ((2, 3), (2, 3), (0, 0))
 
 
 def test_errors(tmp_path):

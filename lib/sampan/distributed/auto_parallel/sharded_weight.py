@@ -20,7 +20,15 @@ from ...engine.tensor import Tensor
 from ..arguments import check_kind
 from ..group import Group, group_of
 
-__all__ = ["ShardedStateDict", "ShardedWeight", "build_sharded_state_dict", "shard_weight"]
+__all__ = [
+    "ShardedStateDict",
+    "ShardedWeight",
+    "build_sharded_state_dict",
+    "create_sharded_weight_with_new_local",
+    "make_replicated_sharded_weight",
+    "make_tp_sharded_weight_for_checkpoint",
+    "shard_weight",
+]
 
 
 class ShardedWeight:
@@ -83,6 +91,40 @@ def shard_weight(key: str, weight: Tensor, axis: int, group: Group) -> ShardedWe
     return ShardedWeight(key, weight, local, tuple(whole), tuple(offset))
 
 
+def make_tp_sharded_weight_for_checkpoint(
+    key: str, tensor: Tensor, tensor_parallel_axis: int = 0
+) -> ShardedWeight:
+    """The place of a part that tensor parallelism has cut along an axis."""
+    from ..fleet import fleet
+
+    group = fleet.get_hybrid_communicate_group().get_model_parallel_group()
+    return shard_weight(key, tensor, tensor_parallel_axis, group)
+
+
+def make_replicated_sharded_weight(key: str, tensor: Tensor) -> ShardedWeight:
+    """The place of a Tensor that each process has whole."""
+    shape = tuple(int(length) for length in tensor.shape)
+    return ShardedWeight(key, tensor, shape, shape, (0,) * len(shape))
+
+
+def create_sharded_weight_with_new_local(
+    new_key: str, new_local_tensor: Tensor, reference_tensor: ShardedWeight
+) -> ShardedWeight:
+    """Another Tensor in the place of `reference_tensor`, such as its moment.
+
+    Raises ValueError for another shape.
+    """
+    check_kind(reference_tensor, ShardedWeight, "reference_tensor")
+    check_kind(new_local_tensor, Tensor, "new_local_tensor")
+    place = reference_tensor.local_shape, reference_tensor.global_shape, reference_tensor.global_offset
+    if tuple(new_local_tensor.shape) != place[0]:
+        raise InvalidArgument(
+            f"new_local_tensor: expected the shape {[*place[0]]} of reference_tensor, got "
+            f"{[*new_local_tensor.shape]}"
+        )
+    return ShardedWeight(new_key, new_local_tensor, *place)
+
+
 def build_sharded_state_dict(
     state_dict: dict[str, Tensor], shard_rules: dict[str, int] | None = None, prefix: str = ""
 ) -> dict[str, ShardedWeight]:
@@ -97,13 +139,9 @@ def build_sharded_state_dict(
         name = f"{prefix}{key}"
         check_kind(tensor, Tensor, f"state_dict: {key!r}")
         if key in rules:
-            from ..fleet import fleet
-
-            group = fleet.get_hybrid_communicate_group().get_model_parallel_group()
-            found[name] = shard_weight(name, tensor, rules[key], group)
+            found[name] = make_tp_sharded_weight_for_checkpoint(name, tensor, rules[key])
         else:
-            shape = tuple(int(length) for length in tensor.shape)
-            found[name] = ShardedWeight(name, tensor, shape, shape, (0,) * len(shape))
+            found[name] = make_replicated_sharded_weight(name, tensor)
     return found
 
 
