@@ -15,7 +15,7 @@ import pytest
 
 import sampan as paddle
 import sampan.distributed as dist
-from sampan.distributed import throttle
+from sampan.distributed import throttle, traffic
 from sampan.distributed.elastic import Reporter, Run, Samples
 from sampan.distributed.elastic.kept import Copies, memory_folder
 from sampan.distributed.elastic.report import read, steps, write_rate
@@ -83,6 +83,10 @@ def test_a_process_that_is_stopped_and_killed_and_the_one_after_it(tmp_path):
 
 
 def waits_in_all_reduce(folder):
+    """Rank 1, which is waited for, has sent more than the other before."""
+    if dist.get_rank() == 1:
+        for _ in range(1000):
+            traffic.count("send", 1, 1)
     reporter = Reporter(folder)
     value = paddle.ones([10])
     if dist.get_rank() == 1:

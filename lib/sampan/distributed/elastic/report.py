@@ -46,8 +46,9 @@ class Report:
 
     state: "joining" before its first step; "stopped" by a signal; "killed" if it is gone and did not say that
     it has "ended". step: the last one that is complete, -1 before. loss: of its own samples, NaN before.
-    time: of the report, seconds since 1970. exchanges: how many it has started. step_bytes, total_bytes: by
-    collective, of that step and since the process started. rate: the limit of `throttle`, bytes per second.
+    time: of the report, seconds since 1970. exchanges: how many it has started since its first report.
+    step_bytes, total_bytes: by collective, of that step and since the process started. rate: the limit of
+    `throttle`, bytes per second.
     """
 
     rank: int
@@ -84,6 +85,7 @@ class Reporter:
         self._record = np.zeros(1, RECORD)
         self._record["started"], self._record["step"], self._record["loss"] = self.started, -1, np.nan
         self._before: dict[str, traffic.Bytes] = traffic.totals()
+        self._earlier = _calls(self._before)  # not the same in all processes, after messages between some
         self._step_bytes: Counts = {}
         self._steps = os.open(
             self.folder / f"steps-{self.rank}.bin", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
@@ -118,7 +120,7 @@ class Reporter:
         record = self._record
         report = Report(
             self.rank, self.world, os.getpid(), self.started, state, int(record["step"][0]),
-            float(record["loss"][0]), time.time(), sum(one.calls for one in totals.values()),
+            float(record["loss"][0]), time.time(), _calls(totals) - self._earlier,
             self._step_bytes, dict(totals), throttle.rate(), self._waits(),
         )  # fmt: skip  # one row of fields to a line
         _replace(self.folder / f"report-{self.rank}.json", json.dumps(asdict(report)))
@@ -188,6 +190,10 @@ def read_rate(folder: str | os.PathLike[str], rank: int) -> float | None:
     except (FileNotFoundError, ValueError):
         return None
     return value if value > 0 else None
+
+
+def _calls(totals: dict[str, traffic.Bytes]) -> int:
+    return sum(one.calls for one in totals.values())
 
 
 def _since(before: dict[str, traffic.Bytes], totals: dict[str, traffic.Bytes]) -> Counts:
