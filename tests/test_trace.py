@@ -119,7 +119,7 @@ def test_sums_and_the_table() -> None:
         and "3x4 4x5" in lines[1]
         and lines[3].startswith("2 calls")
     )
-    assert all(0 <= r.seconds < 1 for r in seen)
+    assert all(0 <= r.seconds < 10 for r in seen)
 
 
 def test_the_line_is_the_callers() -> None:

@@ -157,7 +157,7 @@ def test_a_rank_that_has_ended():
 def waits_long():
     group = dist.new_group(timeout=timedelta(seconds=2))
     if dist.get_rank() == 1:
-        time.sleep(4)
+        time.sleep(8)
     start = time.monotonic()
     with pytest.raises(CommunicationError) as caught:
         dist.all_reduce(paddle.ones([2]), group=group)
@@ -166,7 +166,7 @@ def waits_long():
 
 def test_a_rank_that_comes_too_late(workers):
     (first, seconds), _ = workers(2)(waits_long)
-    assert 1.5 < seconds < 4
+    assert 1.5 < seconds < 7
     assert "all_reduce float32[2] op SUM" in first
     assert "rank 1 has noted no call" in first
 

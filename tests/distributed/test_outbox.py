@@ -126,7 +126,7 @@ def at_the_end(seconds):
 def test_the_end_of_a_connection_waits_for_messages(workers):
     (took, warned), mean = workers(2)(at_the_end, 0.5)
     assert (mean, warned) == (3.0, [])
-    assert 0.3 < took < 2.0
+    assert took > 0.1  # rank 1 receives after half a second
 
 
 def test_a_message_that_nobody_receives_is_named_at_the_end(workers):

@@ -107,7 +107,7 @@ def test_a_report_names_the_process_that_is_waited_for_and_the_line(workers, tmp
     assert (waits.collective, waits.ranks, reports[1].waits) == ("all_reduce", (1,), None)
     assert waits.file == __file__
     assert Path(waits.file).read_text().splitlines()[waits.line - 1].strip() == "dist.all_reduce(value)"
-    assert abs(waits.since - begins[0]) < 0.3
+    assert abs(waits.since - begins[0]) < 1
     assert [one.state for one in read(tmp_path)] == ["ended", "ended"]
 
 

@@ -277,7 +277,7 @@ def fails(stage, call):
             told.append(
                 (type(error).__name__, str(error), error.__notes__[0] if hasattr(error, "__notes__") else "")
             )
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 30  # and not the minute of a receive
     optimizer.clear_grad()
     Fails.calls, Fails.at = 0, -1
     losses = [float(pipeline.train_batch(data, optimizer)) for _ in range(2)]

@@ -146,6 +146,8 @@ def session(store: SqlStore, folder: Path, chance: random.Random) -> None:
         if chance.random() < 0.7:
             return None  # the holder runs until it is killed
         kill(pid)
+        with suppress(ChildProcessError):  # it was not kept as a zombie
+            os.waitpid(pid, 0)  # until then it has the device
         store.release(answer.id)
     except (
         LookupError,

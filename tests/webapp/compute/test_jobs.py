@@ -179,7 +179,7 @@ def test_whoever_is_killed_the_lease_comes_back(home: Path) -> None:
     os.kill(supervisor.pid, signal.SIGKILL)
     until(lambda: not machine.alive(lease.holder))
     assert over(job).state == "lost"
-    until(lambda: here.store().leases() == [], 10)
+    until(lambda: here.store().leases() == [])
 
 
 def test_a_job_comes_from_the_warm_process_and_outlives_the_studio(

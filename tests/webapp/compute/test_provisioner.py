@@ -427,7 +427,7 @@ def test_a_kernel_dies_with_whoever_started_it_and_its_lease_comes_back(kernel: 
         assert len(leases()) == len(before) + 1
         server.kill()
     until(lambda: not machine.alive(held), 30)
-    until(lambda: leases() == before, 10)
+    until(lambda: leases() == before)
 
 
 def test_a_server_is_killed_in_the_middle_of_a_grant(kernel: KernelManager) -> None:
@@ -437,4 +437,4 @@ def test_a_server_is_killed_in_the_middle_of_a_grant(kernel: KernelManager) -> N
             lambda: len(leases()) > len(before)
         )  # granted this moment; its kernel is not there yet, or just so
         server.kill()
-    until(lambda: leases() == before, 10)
+    until(lambda: leases() == before)

@@ -97,4 +97,4 @@ def test_kill_of_the_server_takes_its_kernels_and_gives_the_leases_back(
         crowded.process.wait()
         assert lease.holder is not None
         until(lambda: not machine.alive(lease.holder), 20)  # type: ignore[arg-type]
-        until(lambda: store.leases() == [], 10)
+        until(lambda: store.leases() == [])

@@ -279,6 +279,23 @@ def test_what_a_child_leaves_behind_goes_too(nest: Nest) -> None:
     until(lambda: True if not _runs(left) else None, "the end of what it had started")
 
 
+def test_a_status_that_comes_late(nest: Nest) -> None:
+    """The warm process is slow to say how its child ended; `poll` does not wait for that."""
+    warm = nest.warm()
+    child = nest.script("print('up'); import time; time.sleep(600)")
+    until(lambda: nest.output() == "up\n" or None, "the script")
+    os.kill(warm, signal.SIGSTOP)
+    try:
+        child.kill()
+        until(lambda: True if psutil.Process(child.pid).status() == "zombie" else None, "its end")
+        assert child.poll() is None
+        time.sleep(1.0)
+        assert child.poll() is None
+    finally:
+        os.kill(warm, signal.SIGCONT)
+    assert child.wait(WAIT_S) == -9
+
+
 def test_signals(nest: Nest) -> None:
     nest.warm()
     waiting = "import time\nprint('up')\ntime.sleep(600)"

@@ -242,7 +242,7 @@ def test_a_flood_of_one_member_leaves_the_others_their_forks(nest: ClassNest) ->
         began = time.monotonic()
         (nest.shared / "flooded").touch()
         until(lambda: True if (nest.shared / "served").exists() else None, "the other member is served")
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
         return [open_ones, len(started)]
 
     counts = nest.folder / "counts"

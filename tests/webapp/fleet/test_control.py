@@ -106,7 +106,7 @@ def test_a_fleet_goes_on_after_a_kill_shows_who_is_waited_for_and_takes_another_
     seen(lambda now: now.workers[2]["state"] == "stopped")
     jobs.cancel(fleet.job.id)
     until(lambda: jobs.find(fleet.job.id).over)
-    assert psutil.wait_procs(family, timeout=10)[1] == []
+    assert psutil.wait_procs(family, timeout=60)[1] == []
     assert here.store().leases() == []
     ended = control.latest(ME)
     assert ended is not None

@@ -141,7 +141,7 @@ def gone(process: psutil.Process) -> bool:
 
 def assert_ends(*processes: psutil.Process) -> None:
     """What was killed runs on for a moment where the machine is busy."""
-    until(lambda: all(gone(process) for process in processes), 10)
+    until(lambda: all(gone(process) for process in processes))
 
 
 def test_the_limit_stops_the_whole_family(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_cancelling_while_it_starts_leaves_nothing() -> None:
             for _ in range(steps):
                 await asyncio.sleep(0)
             task.cancel()
-            await asyncio.wait([task], timeout=10)
+            await asyncio.wait([task], timeout=60)
             assert task.cancelled(), steps
         left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
         assert_ends(*left)

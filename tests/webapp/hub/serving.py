@@ -189,7 +189,7 @@ class ClassHub:
         try:
             self.process.wait(timeout=60)
         finally:
-            left = psutil.wait_procs(below, timeout=10)[1]
+            left = psutil.wait_procs(below, timeout=60)[1]
             for process in left:
                 process.kill()
         assert left == [], left

@@ -27,7 +27,7 @@ class Steps(Work):
 
     def _work(self) -> None:
         while self.taken < 10 and not self._cancel.is_set():
-            assert self.go.acquire(timeout=10)
+            assert self.go.acquire(timeout=60)
             self.taken += 1
             if self.taken == 1:
                 self._running()
@@ -49,11 +49,11 @@ def test_the_states_of_work() -> None:
     work.start()
     assert work.state == "loading" and work.alive and not work.rests
     work.go.release()
-    assert changed.acquire(timeout=10) and seen == [("running", 0.1)]
+    assert changed.acquire(timeout=60) and seen == [("running", 0.1)]
     assert work.seconds_left is None, "progress before it ran is not a measure"
     time.sleep(0.1)  # a step is long beside the time between the two readings below
     work.go.release()
-    assert changed.acquire(timeout=10)
+    assert changed.acquire(timeout=60)
     left, seconds = work.seconds_left, work.seconds
     assert left is not None and seconds >= 0.1
     assert left >= 7.9 * seconds * 0.5  # one step of ten taken, eight are left

@@ -39,7 +39,7 @@ WARM = (
 SOCKET = "zygote.sock"
 UNKNOWN_STATUS = 255  # the zygote died before its child, so the exit status of the child is unknown
 ANSWER_S = 10.0
-_STATUS_S = 0.5  # between the end of a child and the zygote's message about it
+_STATUS_S = 10.0  # between the end of a child and the zygote's message about it, on a busy machine
 _LOOK_S = 2.0
 _END_S = 2.0  # how long to wait for its end
 _PAUSE_S = 10.0  # between two starts: files may be changing, one after the other
@@ -63,6 +63,7 @@ class Child:
         self.returncode: int | None = None
         self._connection = connection
         self._end = end  # becomes readable when it has ended
+        self._patience: float | None = None  # when its exit status is given up
 
     def poll(self) -> int | None:
         """The exit status, None while it runs."""
@@ -96,13 +97,16 @@ class Child:
 
     def _look(self, timeout: float | None) -> int | None:
         if self.returncode is None and _readable(self._end, timeout):
-            self.returncode = self._status()
-            self._connection.close()
-            os.close(self._end)
+            self._patience = self._patience or time.monotonic() + _STATUS_S
+            left = 0.0 if timeout == 0 else max(0.0, self._patience - time.monotonic())
+            if _readable(self._connection.fileno(), left) or time.monotonic() >= self._patience:
+                self.returncode = self._status()
+                self._connection.close()
+                os.close(self._end)
         return self.returncode
 
     def _status(self) -> int:
-        if _readable(self._connection.fileno(), _STATUS_S):
+        if _readable(self._connection.fileno(), 0):
             with suppress(ConnectionResetError):  # as the end of the stream
                 message = self._connection.recv(LONGEST)
                 if message:
