@@ -288,7 +288,7 @@ DIFFERENCES = [
     ),
     Difference(
         "Optimizer.fused_* Optimizer.need_refuse Optimizer.reset_need_refuse Optimizer.use_fusion_storage "
-        "Optimizer.set_merged_model_params Layer.sharded_state_dict Layer.full",
+        "Optimizer.set_merged_model_params Layer.full",
         "missing",
         INSIDE,
     ),
