@@ -130,9 +130,8 @@ def _gathered(near, x, word, shift, weight, start, out):
     blocks = (count + _BLOCK - 1) // _BLOCK
     parts = min(blocks, _PARTS)
     for part in prange(parts):
-        sums = np.empty(
-            (_BLOCK + 1, weight.shape[2]), weight.dtype
-        )  # the last row takes what fills up a tile
+        sums = np.empty((_BLOCK + 1, weight.shape[2]), weight.dtype)
+        sums[_BLOCK] = 0  # the row that takes what fills up a tile
         where, which = np.empty(_BLOCK + ROWS, np.int32), np.empty(_BLOCK + ROWS, np.int32)
         packed = np.empty((ROWS, weight.shape[1]), weight.dtype)
         words = packed.view(word.dtype)
