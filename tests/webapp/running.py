@@ -33,7 +33,9 @@ def free_port() -> int:
     """Below those that the system gives to connections: seconds pass until it is opened."""
     while True:
         with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port := random.randrange(20_000, 32_000)))
+            # Not from the seed of the test, with which each process of the tests would choose the same.
+            port = random.SystemRandom().randrange(20_000, 32_000)
+            probe.bind(("127.0.0.1", port))
             return port
 
 
