@@ -2,21 +2,25 @@
 
 import numpy as np
 import pytest
-from sampan.distributed.flex_checkpoint.dcp import sharded_weight
 
 import sampan
 import sampan.distributed as dist
 from sampan.distributed import fleet
+from sampan.distributed.auto_parallel import sharded_weight
 
 pytestmark = pytest.mark.servers
 
 
+def begin(degree):
+    """Groups of `degree` processes for tensor parallelism."""
+    strategy = fleet.DistributedStrategy()
+    strategy.hybrid_configs = {"mp_degree": degree, "dp_degree": dist.get_world_size() // degree}
+    fleet.init(is_collective=True, strategy=strategy)
+
+
 def layer(degree):
     """A ColumnParallelLinear of a group of `degree` processes, which belongs to a known array."""
-    strategy = fleet.DistributedStrategy()
-    count = dist.get_world_size()
-    strategy.hybrid_configs = {"mp_degree": degree, "dp_degree": count // degree}
-    fleet.init(is_collective=True, strategy=strategy)
+    begin(degree)
     return fleet.meta_parallel.ColumnParallelLinear(3, 8, has_bias=True, gather_output=False)
 
 
@@ -72,9 +76,7 @@ def test_another_number_of_processes_reads_it(workers, tmp_path, before, after):
 
 def network(folder, degree, store):
     """A column-wise and a row-wise layer, a table and one that is whole: written, or read and compared with the whole."""
-    strategy = fleet.DistributedStrategy()
-    strategy.hybrid_configs = {"mp_degree": degree, "dp_degree": dist.get_world_size() // degree}
-    fleet.init(is_collective=True, strategy=strategy)
+    begin(degree)
     parallel = fleet.meta_parallel
     made = sampan.nn.Sequential(
         parallel.VocabParallelEmbedding(8, 4),
@@ -84,7 +86,7 @@ def network(folder, degree, store):
     )
     group = made[0].model_parallel_group
     sampan.seed(0)
-    equal = []
+    expected = []
     for name, weight in made.sharded_state_dict().items():
         whole = sampan.randn(weight.global_shape).numpy()
         own = whole[
@@ -93,13 +95,13 @@ def network(folder, degree, store):
         axes = [axis for axis, n in enumerate(weight.local_shape) if n != whole.shape[axis]]
         assert axes == ([CUT[name]] if name in CUT and group.nranks > 1 else [])
         weight.local_tensor.set_value(own if store else np.zeros_like(own))
-        equal.append(own)
+        expected.append(own)
     if store:
         dist.save_state_dict(made.sharded_state_dict(), folder)
     else:
         dist.load_state_dict(made.sharded_state_dict(), folder)
     dist.barrier()
-    return [np.array_equal(a.numpy(), b) for a, b in zip(made.state_dict().values(), equal, strict=True)]
+    return [np.array_equal(a.numpy(), b) for a, b in zip(made.state_dict().values(), expected, strict=True)]
 
 
 CUT = {"0.weight": 0, "1.weight": 1, "1.bias": 0, "2.weight": 0}
@@ -119,6 +121,12 @@ def test_another_tensor_in_the_place_of_a_part():
         sharded_weight.create_sharded_weight_with_new_local("w.moment1_0", sampan.zeros([3]), weight)
     whole = sharded_weight.make_replicated_sharded_weight("w", sampan.ones([2, 3]))
     assert (whole.local_shape, whole.global_shape, whole.global_offset) == ((2, 3), (2, 3), (0, 0))
+    for make in (
+        sharded_weight.make_replicated_sharded_weight,
+        sharded_weight.make_tp_sharded_weight_for_checkpoint,
+    ):
+        with pytest.raises(TypeError, match=f"{make.__name__}: tensor: expected a Tensor, got 3"):
+            make("w", 3)
 
 
 def test_errors(tmp_path):

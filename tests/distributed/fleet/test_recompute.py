@@ -92,6 +92,7 @@ def test_what_is_refused(network):
         ("distributed.flex_checkpoint.dcp.save_state_dict", "save_state_dict"),
         ("distributed.flex_checkpoint.dcp.load_state_dict", "load_state_dict"),
         ("distributed.flex_checkpoint.dcp.sharded_weight", "build_sharded_state_dict"),
+        ("distributed.flex_checkpoint.dcp.sharded_weight", "create_sharded_weight_with_new_local"),
         ("distributed.sharding.group_sharded", "group_sharded_parallel"),
         ("distributed.auto_parallel.local_map", "local_map"),
         ("distributed.fleet.model", "distributed_model"),

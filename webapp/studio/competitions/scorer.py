@@ -16,7 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -85,21 +85,21 @@ def serve(folder: Path) -> None:
         ),
     ]
     arrived = [threading.Event() for _ in drains]
-    try:
-        with ThreadPoolExecutor(len(drains)) as pool:
-            workers = [
-                pool.submit(_work, work, event, ended) for work, event in zip(drains, arrived, strict=True)
-            ]
+    with ExitStack() as stack:
+        for close in (*(one.close for one in scorers), places.close):
+            stack.callback(close)
+        pool = stack.enter_context(ThreadPoolExecutor(len(drains)))
+        workers = [
+            pool.submit(_work, work, event, ended) for work, event in zip(drains, arrived, strict=True)
+        ]
+        try:
             _follow(store, arrived, workers)
+        finally:  # else the pool would wait for them for ever
             ended.set()
             for event in arrived:
                 event.set()
-        for worker in workers:
-            worker.result()  # raises what ended it
-    finally:
-        for one in scorers:
-            one.close()
-        places.close()
+    for worker in workers:
+        worker.result()  # raises what ended it
 
 
 def _follow(store: Store, arrived: Sequence[threading.Event], workers: Sequence[Future[None]]) -> None:

@@ -97,12 +97,14 @@ def make_tp_sharded_weight_for_checkpoint(
     """The place of a part that tensor parallelism has cut along an axis."""
     from ..fleet import fleet
 
+    check_kind(tensor, Tensor, "tensor")
     group = fleet.get_hybrid_communicate_group().get_model_parallel_group()
     return shard_weight(key, tensor, tensor_parallel_axis, group)
 
 
 def make_replicated_sharded_weight(key: str, tensor: Tensor) -> ShardedWeight:
     """The place of a Tensor that each process has whole."""
+    check_kind(tensor, Tensor, "tensor")
     shape = tuple(int(length) for length in tensor.shape)
     return ShardedWeight(key, tensor, shape, shape, (0,) * len(shape))
 

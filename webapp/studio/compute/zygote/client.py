@@ -99,18 +99,18 @@ class Child:
         if self.returncode is None and _readable(self._end, timeout):
             self._patience = self._patience or time.monotonic() + _STATUS_S
             left = 0.0 if timeout == 0 else max(0.0, self._patience - time.monotonic())
-            if _readable(self._connection.fileno(), left) or time.monotonic() >= self._patience:
-                self.returncode = self._status()
+            told = _readable(self._connection.fileno(), left)
+            if told or time.monotonic() >= self._patience:
+                self.returncode = self._status() if told else UNKNOWN_STATUS
                 self._connection.close()
                 os.close(self._end)
         return self.returncode
 
     def _status(self) -> int:
-        if _readable(self._connection.fileno(), 0):
-            with suppress(ConnectionResetError):  # as the end of the stream
-                message = self._connection.recv(LONGEST)
-                if message:
-                    return int(json.loads(message)["exit"])
+        with suppress(ConnectionResetError):  # as the end of the stream
+            message = self._connection.recv(LONGEST)
+            if message:
+                return int(json.loads(message)["exit"])
         return UNKNOWN_STATUS
 
 
