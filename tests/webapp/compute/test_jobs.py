@@ -141,7 +141,7 @@ def test_a_cancelled_job_leaves_nothing_behind(home: Path) -> None:
         "import signal, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         "print('begun', child.pid, flush=True)\n"
-        "time.sleep(600)\n"
+        "while True: time.sleep(0.01)\n"  # a signal just before one long sleep would not end it
     )
     job = script(home, stubborn)
     running(job)
