@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,15 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fixtures see whether their test failed: `new_page` then prints what its pages showed."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -139,6 +148,9 @@ def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[
         return page
 
     yield make
+    if request.node.stash.get(FAILED, False):
+        for left in (left for context, _ in opened for left in context.pages):
+            print(f"--- {left.url}\n{left.inner_text('body')[:4000]}")
     for context, _ in opened:
         for left in context.pages:
             left.goto(
