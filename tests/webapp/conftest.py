@@ -158,7 +158,7 @@ def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[
             )  # as a person leaves: a page that computes gives its place back; closing does not tell it
         context.close()
     unexpected = [line for _, watch in opened for line in watch.unexpected()]
-    assert unexpected == []
+    assert not unexpected, "\n".join(unexpected)
 
 
 @pytest.fixture

@@ -33,6 +33,10 @@ window.voila_finish = () => {
   if (cells.querySelector(".sp-notice.is-bad")) show(); // a cell that failed has no widget
 };
 
+// anywidget gives up a widget, and every message to it, that is not ready after two seconds: a slow machine needs more.
+const limit = AbortSignal.timeout.bind(AbortSignal);
+AbortSignal.timeout = (ms) => limit(Math.max(ms, 120_000));
+
 const whenever = (react) => {
   const observer = new MutationObserver(() => react() && observer.disconnect());
   observer.observe(document, { childList: true, subtree: true });
