@@ -143,6 +143,11 @@ def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[
         opened.append((context, watch))
         page = context.new_page()
         page.watch = watch
+        # JupyterLab asks for a kernel if a notebook is there before the list of kernels.
+        page.add_locator_handler(
+            page.locator(".jp-Dialog", has_text=re.compile("Select Kernel|选择内核")),
+            lambda dialog: dialog.locator(".jp-mod-accept").click(),
+        )
         if logged_in:
             context.request.get(f"{there.url}studio?token={there.token}")  # sets the cookie, loads nothing
         return page

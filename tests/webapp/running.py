@@ -20,7 +20,7 @@ from typing import Any
 START_S = 60
 
 
-def until(found: Callable[[], Any], seconds: float = 60.0) -> Any:
+def until(found: Callable[[], Any], seconds: float = 120.0) -> Any:
     """What `found` gives as soon as that is true."""
     end = time.monotonic() + seconds
     while not (result := found()):
@@ -62,7 +62,7 @@ class Studio:
         """Stop it as Ctrl-C does; returns what it had printed."""
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=90)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)  # it says where each of its threads stands
             self.process.wait()
@@ -117,6 +117,7 @@ def memory_of(pid: int) -> bytes:
             place, rights = line.split()[:2]
             if rights.startswith("rw"):
                 start, end = (int(part, 16) for part in place.split("-"))
-                memory.seek(start)
-                found.append(memory.read(end - start))
+                with contextlib.suppress(OSError):  # given back meanwhile
+                    memory.seek(start)
+                    found.append(memory.read(end - start))
     return b"".join(found)

@@ -59,7 +59,8 @@ def test_left_before_it_stands(
     page.goto(f"{own.url}studio/page/tape", wait_until=moment)
     assert len(kernels(own, api)) == 1
     page.goto("about:blank")
-    until(lambda: kernels(own, api) == [] and leases(own) == [])
+    # Left before its script has run, it says nothing: the server waits three minutes for a page to come.
+    until(lambda: kernels(own, api) == [] and leases(own) == [], 240)
 
 
 def test_loaded_again_and_again(new_page: Callable[..., Any], own: Studio, api: requests.Session) -> None:
@@ -67,7 +68,7 @@ def test_loaded_again_and_again(new_page: Callable[..., Any], own: Studio, api: 
     page = new_page(at=own)
     page.goto(f"{own.url}studio/page/tape", wait_until="commit")
     for _ in range(4):
-        until(lambda: len(kernels(own, api)) < 2)
+        until(lambda: len(kernels(own, api)) < 2, 240)
         page.reload(wait_until="commit")
     page.wait_for_selector(STANDS, timeout=OPENING_MS)
     until(lambda: len(kernels(own, api)) == 1)
@@ -100,22 +101,27 @@ def test_a_page_whose_kernel_died_says_so_and_gives_its_place_back(
     assert lease.holder is not None
     os.kill(lease.holder.pid, signal.SIGKILL)
     page.get_by_text(i18n.t("sessions.ended", "en")).wait_for()
-    assert kernels(own, api) == [] and leases(own) == []
+    until(lambda: kernels(own, api) == [] and leases(own) == [])
     assert axe(page) == []
 
 
 def test_a_kernel_that_dies_while_its_page_is_made(own: Studio, api: requests.Session) -> None:
-    with api.get(
-        f"{own.url}studio/page/tape", headers={"Accept-Language": "en"}, stream=True, timeout=60
-    ) as reply:
-        pieces = reply.iter_content(None)
-        html = next(pieces)  # all that stands above the cells; the kernel is only just starting
-        (lease,) = leases(own)
-        assert lease.holder is not None and lease.holder.pid != own.process.pid
-        os.kill(lease.holder.pid, signal.SIGKILL)
-        html += b"".join(pieces)
-    assert i18n.t("frame.page_failed", "en") in html.decode()
-    until(lambda: kernels(own, api) == [] and leases(own) == [])
+    def killed() -> bytes:
+        with api.get(
+            f"{own.url}studio/page/tape", headers={"Accept-Language": "en"}, stream=True, timeout=60
+        ) as reply:
+            pieces = reply.iter_content(None)
+            html = next(pieces)  # all that stands above the cells; the kernel is only just starting
+            (lease,) = leases(own)
+            assert lease.holder is not None and lease.holder.pid != own.process.pid
+            os.kill(lease.holder.pid, signal.SIGKILL)
+            html += b"".join(pieces)
+        until(lambda: kernels(own, api) == [] and leases(own) == [])
+        return html
+
+    # On a busy machine a page may be complete before the kill.
+    pages = (killed() for _ in range(5))
+    assert any(i18n.t("frame.page_failed", "en") in html.decode() for html in pages)
 
 
 def test_a_server_that_is_away_is_told_until_it_is_back(page: Any, studio_url: str, axe: Any) -> None:

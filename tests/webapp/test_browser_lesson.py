@@ -84,7 +84,7 @@ def test_hint_wrong_answer_jump_right_answer(
     screenshot(page, "lesson-answer-en-wide-light", full_page=False)
 
     write(page, RIGHT)
-    bar.get_by_role("button", name="Check my work").click()
+    bar.get_by_role("button", name="Check my work").click(timeout=OPENING_MS)
     panel.get_by_text("All done.").wait_for(timeout=OPENING_MS)
     assert verdicts(page) == ["passed"]
     assert page.locator(".jp-SideBar .lm-TabBar-tabLabel", has_text="Create Assignment").count() == 0
@@ -102,7 +102,7 @@ def test_lab_follows_the_language_and_theme(
     bar = page.locator(".sampan-exercise")
     bar.get_by_role("button", name="检查我的作业").wait_for(timeout=OPENING_MS)
     page.locator(".lm-MenuBar").get_by_text("文件").wait_for()
-    assert page.locator("body[data-jp-theme-light=false]").count() == 1
+    expect(page.locator("body[data-jp-theme-light=false]")).to_have_count(1, timeout=OPENING_MS)
     screenshot(page, "lesson-panel-zh-wide-dark", full_page=False)
 
 

@@ -274,7 +274,7 @@ def test_the_keep_button_in_the_status_line_of_lab(
     )
     kernel = start_notebook(api, small)
     page = new_page(at=small, locale="zh-CN")
-    page.goto(f"{small.url}lab/tree/mine.ipynb")
+    page.goto(f"{small.url}lab/tree/mine.ipynb", wait_until="commit")
     line = page.locator(".sampan-session")
     line.get_by_text("剩余").wait_for(timeout=OPENING_MS)
     record = next((small.home / ".studio" / "sessions").glob("*.json"))

@@ -62,11 +62,11 @@ def test_a_place_that_nobody_comes_for_goes_back(store: SqlStore, monkeypatch: p
 def test_a_place_is_held_longer_than_the_store_would(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.compute.sql.UNBOUND_S", 0.2)
+    monkeypatch.setattr("studio.compute.sql.UNBOUND_S", 2.0)
 
     async def live() -> None:
         lease = await granted(WaitingRoom(store), NOTEBOOK)
-        end = time.monotonic() + 0.6
+        end = time.monotonic() + 3.0
         while time.monotonic() < end:
             await asyncio.sleep(0.05)
             assert [other.id for other in store.leases()] == [lease.id]
@@ -93,6 +93,30 @@ def test_pages_are_not_given_out_by_name(store: SqlStore) -> None:
         waiting = WaitingRoom(store)
         await granted(waiting, PAGE)
         assert waiting.ticket("train") is None  # theirs is in the address
+
+    asyncio.run(live())
+
+
+def test_leaving_while_the_place_is_renewed_is_final(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def live() -> None:
+        waiting = WaitingRoom(store)
+        lease = await granted(waiting, PAGE)
+        asked, left = threading.Event(), threading.Event()
+
+        def late_take(ask: Ask, ticket: str | None = None) -> Lease | Place:
+            asked.set()
+            assert left.wait(20)
+            return take(ask, ticket)
+
+        take = store.take
+        monkeypatch.setattr(store, "take", late_take)
+        await until(asked.is_set)
+        await waiting.leave(lease.id)
+        left.set()
+        await asyncio.gather(*waiting._tasks)
+        assert store.leases() == []
 
     asyncio.run(live())
 

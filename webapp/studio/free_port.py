@@ -1,9 +1,11 @@
-"""Whether a server can open a port."""
+"""Ports that a server can open."""
 
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import random
 import socket
 
 
@@ -21,3 +23,10 @@ def is_free(ip: str, port: int) -> bool:
                 return False
             raise
     return True
+
+
+def free_ports(count: int) -> list[int]:
+    """Below those that the system gives to connections: seconds pass until they are opened."""
+    ports = range(20_000, 32_000)
+    shuffled = random.sample(ports, len(ports))
+    return list(itertools.islice((port for port in shuffled if is_free("127.0.0.1", port)), count))

@@ -8,7 +8,6 @@ import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 
 import psutil
@@ -55,9 +54,11 @@ async def stop(process: Process) -> None:
 
 async def _gone(process: Process) -> None:
     """Returns when a killed process is reaped. A detached descendant may still hold the pipes: do not wait long."""
-    with suppress(TimeoutError):
+    try:
         async with asyncio.timeout(DRAIN_S):
             await process.communicate()
+    except TimeoutError:
+        process._transport.close()  # type: ignore[attr-defined]  # no other way to give the pipes up
 
 
 class Companion:

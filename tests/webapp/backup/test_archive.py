@@ -28,6 +28,7 @@ from studio.compute.sql import SqlStore
 from studio.gradebook import book
 from studio.gradebook.classroom import Classroom
 from studio.hub import receipts
+from tests.webapp.running import until
 
 SECRET = "tell-nobody-3f9c"
 
@@ -241,9 +242,12 @@ def writer(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_backup_while_others_write_is_consistent(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
-    rows = []
+    rows, whole, seen = [], tmp_path / "busy" / "whole.txt", ""
     for number in range(3):
-        time.sleep(0.1)
+        before = seen
+        seen = until(
+            lambda before=before: whole.exists() and (now := whole.read_text()) != before and now
+        )  # all was written, and once more
         back_up(tmp_path / "busy", tmp_path / f"b{number}", "workspace")
         restore(tmp_path / f"b{number}", tmp_path / f"r{number}")
         for name in ("wal.db", "rollback.db"):
@@ -261,10 +265,10 @@ _SLOW = """
 import sys, time
 from pathlib import Path
 from studio.backup import archive
-add = archive._{step}
+add, number = archive._{step}, [0, 1, 1]
 def slow(*arguments):
     print("under way", flush=True)
-    time.sleep(0.2)
+    time.sleep(0.2 if number.pop() else 600)
     return add(*arguments)
 archive._{step} = slow
 archive.{call}

@@ -67,6 +67,11 @@ class Server:
             await asyncio.sleep(0.05)
         return float(kernel.last_activity.timestamp())  # type: ignore[attr-defined]
 
+    def busy(self, session: Session) -> None:
+        """From now on, whatever its kernel has said before and is still on the way."""
+        self.kernels.stop_watching_activity(session.kernel)
+        self.kernels.get_kernel(session.kernel).execution_state = "busy"  # type: ignore[attr-defined]
+
     def about(self, session: Session) -> record.Record | None:
         return record.read(here.state(), session.id)
 
@@ -124,7 +129,7 @@ def test_time_and_age_are_up_whoever_works(monkeypatch: pytest.MonkeyPatch) -> N
         page = await server.start(SCRIPT_NAME="/studio/page/train")
         for session in (notebook, page):
             await server.quiet(session)
-            server.kernels.get_kernel(session.kernel).execution_state = "busy"  # type: ignore[attr-defined]
+            server.busy(session)
         assert page.lease.ask.purpose == "page" and page.lease.ask.title == "train"
         server.kernels.notify_connect(page.kernel)
         await server.culler.look(page.lease.granted + 990)
@@ -155,7 +160,7 @@ def test_a_page_that_no_browser_shows_gives_its_place_back() -> None:
         await server.culler.look(used + 35)
         server.kernels.notify_disconnect(page.kernel)  # the browser, for good, in the middle of training
         for session in (notebook, page):
-            server.kernels.get_kernel(session.kernel).execution_state = "busy"  # type: ignore[attr-defined]
+            server.busy(session)
         await server.culler.look(used + 40)
         await server.culler.look(used + 215)
         assert len(server.sessions.standing()) == 2
@@ -181,7 +186,7 @@ def test_a_server_stops_though_its_store_is_gone(home: Path) -> None:
 
 def test_the_end_of_what_no_kernel_runs() -> None:
     async def test(server: Server) -> None:
-        store, now = here.store(), time.time()
+        store = here.store()
         process = await asyncio.create_subprocess_exec("sleep", "600")
         elsewhere = store.take(
             Ask("ann", "notebook", memory=1 << 20, seconds=10), holder=machine.holder(process.pid)
@@ -191,6 +196,7 @@ def test_the_end_of_what_no_kernel_runs() -> None:
             Ask("ann", "grading", memory=1 << 20, seconds=10), holder=machine.holder(os.getpid())
         )
         assert isinstance(elsewhere, Lease) and isinstance(ours, Lease) and isinstance(grading, Lease)
+        now = elsewhere.granted
         await server.culler.look(now + 60)
         assert len(store.leases()) == 3  # its owner has a minute to end it
         await server.culler.look(now + 71)  # then the process ends, not only its lease

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.compute import machine
 from studio.compute.cgroup import sweep
 from studio.compute.limits import Limits
 
@@ -109,8 +110,9 @@ def test_groups_of_makers_that_are_gone_are_swept_and_no_others(tmp_path: Path) 
     lay_out(tmp_path)
     mine = ROOMY.cgroup("mine", root=tmp_path)
     assert mine is not None
-    begin, me, _ = mine.folder.name.removesuffix("-mine").rpartition(str(os.getpid()))
-    assert me
+    me = machine.holder(os.getpid())
+    begin = mine.folder.name.removesuffix(f"{me.pid}-{me.started:.0f}-mine")
+    assert begin != mine.folder.name
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     left = tmp_path / f"{begin}{ended.pid}-123-grading-7"

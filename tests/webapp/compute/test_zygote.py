@@ -96,6 +96,8 @@ class Nest:
         for child in self.children:
             child.end()
         self.zygote.stop()
+        for process, _ in self.zygote._retired:
+            process.wait(WAIT_S)
 
 
 @pytest.fixture
@@ -193,8 +195,8 @@ def test_the_end_is_as_pythons(nest: Nest) -> None:
         "import atexit, os, sys, threading, time\n"
         "sys.stdout = os.fdopen(os.dup(1), 'w', buffering=1000)\n"
         "atexit.register(print, 'registered')\n"
-        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
         "print('main')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
         "sys.exit(9)"
     )
     assert child.wait(WAIT_S) == 9 and nest.output() == "main\nthread\nregistered\n"
@@ -272,7 +274,8 @@ def test_an_end_takes_the_whole_group_however_stuck(nest: Nest) -> None:
 def test_what_a_child_leaves_behind_goes_too(nest: Nest) -> None:
     nest.warm()
     child = nest.script(
-        "import os, time\nif os.fork() == 0: print(os.getpid()); time.sleep(600)\ntime.sleep(0.1)"
+        "import os, time\nhear, say = os.pipe()\n"
+        "if os.fork() == 0: print(os.getpid()); os.write(say, b'.'); time.sleep(600)\nos.read(hear, 1)"
     )
     assert child.wait(WAIT_S) == 0
     left = int(nest.output())
@@ -298,7 +301,7 @@ def test_a_status_that_comes_late(nest: Nest) -> None:
 
 def test_signals(nest: Nest) -> None:
     nest.warm()
-    waiting = "import time\nprint('up')\ntime.sleep(600)"
+    waiting = "import time\nprint('up')\nwhile True: time.sleep(0.01)"  # see test_provisioner
     for act, status in ((Child.terminate, -15), (Child.kill, -9), (lambda c: c.send_signal(2), -2)):
         child = nest.script(waiting)
         until(lambda: nest.output() == "up\n" or None, "the script")

@@ -178,8 +178,8 @@ def test_a_server_outlives_the_hub(nest: ClassNest) -> None:
         os._exit(0)
     os.waitpid(hub, 0)
     server = psutil.Process(int((nest.folder / "pid").read_text()))
-    time.sleep(0.2)
-    assert server.uids().real == BOB and server.status() == psutil.STATUS_SLEEPING
+    until(lambda: True if server.status() == psutil.STATUS_SLEEPING else None, "its program")
+    assert server.uids().real == BOB
     server.kill()
     until(lambda: None if psutil.pid_exists(server.pid) else True, "the warm process reaps it")
 
@@ -239,10 +239,8 @@ def test_a_flood_of_one_member_leaves_the_others_their_forks(nest: ClassNest) ->
                 started.append(ask(nest.connect(), sleep))
             except NotReady:
                 break
-        began = time.monotonic()
         (nest.shared / "flooded").touch()
         until(lambda: True if (nest.shared / "served").exists() else None, "the other member is served")
-        assert time.monotonic() - began < 20
         return [open_ones, len(started)]
 
     counts = nest.folder / "counts"

@@ -67,9 +67,11 @@ def test_a_fleet_goes_on_after_a_kill_shows_who_is_waited_for_and_takes_another_
     pids = [one["pid"] for one in fleet.workers]
 
     control.ask(fleet, "kill", 1)
-    fleet = seen(lambda now: now.state["restarts"] and all_run(now) and now.step > before + 20)
+    fleet = seen(
+        lambda now: now.state["restarts"] and all_run(now) and now.step > now.state["restarts"][0]["at"]
+    )
     (restart,) = fleet.state["restarts"]
-    assert before <= restart["at"] < fleet.step
+    assert before - 1 <= restart["at"]  # one process may be told of a step before the other
     # A copy is made every 16 steps. A kill at such a step comes before its copy (16 steps again) or after it (none).
     assert 0 <= restart["again"] <= 16
     assert restart["again"] % 16 == restart["at"] % 16

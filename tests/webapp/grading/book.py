@@ -18,7 +18,7 @@ def cases(rng):
     x, y = rng.normal(size=(3, 4)), rng.normal(size=4)
     yield Case(("tape", "磁带"), "expression", ([x, y], np.ones((3, 4)), "add"), (x + y, [np.ones((3, 4)), np.full(4, 3.0)]), ("", ""))
 
-EXERCISES = [Exercise("autograd.unbroadcast", 2, "Undo", "撤销", cases, forbid=(".sum_to_size",), seconds=2)]
+EXERCISES = [Exercise("autograd.unbroadcast", 2, "Undo", "撤销", cases, forbid=(".sum_to_size",), seconds=5)]
 """
 HEAD = '@learn.exercise("autograd.unbroadcast")\ndef unbroadcast(gradient, shape):\n'
 SOLUTION = """\

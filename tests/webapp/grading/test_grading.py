@@ -125,17 +125,17 @@ def test_a_wrong_answer_gets_the_name_of_the_case_and_its_first_wrong_number(gra
 def test_a_cell_that_never_ends_is_stopped_and_named_and_the_rest_is_graded(graded):
     began = time.monotonic()
     uses = HEAD + "    spun, later\n" + SOLUTION
-    report = graded(uses, "# spin\nspun = 1\nwhile True:\n    pass", "later = print('after')", limit=1.0)
+    report = graded(uses, "# spin\nspun = 1\nwhile True:\n    pass", "later = print('after')", limit=4.0)
     assert time.monotonic() - began < 60
     (stopped,) = report.stopped
     assert (stopped.number, stopped.first_line) == (5, "# spin")
-    assert stopped.error == "did not end within 1 s and was stopped"
+    assert stopped.error == "did not end within 4 s and was stopped"
     assert report.passed and "after" in report.output
 
 
 def test_an_exercise_that_never_answers(graded):
     (result,) = graded(HEAD + "    while True:\n        pass", limit=3.0).exercises
-    assert not result.passed and result.message.startswith("case 'secret rows': no answer within 2 s")
+    assert not result.passed and result.message.startswith("case 'secret rows': no answer within 5 s")
     assert (result.verdict, result.case, result.hint) == ("timed_out", "secret rows", TOO_LONG[0])
     assert result.traceback.startswith("cell 3, line ") and "in unbroadcast" in result.traceback
 
@@ -285,7 +285,7 @@ def test_whoever_trusts_learners_is_told_so_and_still_nothing_outlives_a_submiss
     release.write(book(sleeps + HEAD + "    while True: pass"), mine)
     monkeypatch.setenv(sandbox.bubble.TRUST, "1")
     with Warm() as warm:
-        stopped = grader.grade(mine, course, time_limit=1.0, warm=warm)
+        stopped = grader.grade(mine, course, time_limit=10.0, warm=warm)
         assert stopped.exercises[0].verdict == "timed_out"
         folder = Path(stopped.output.split("worked in ")[1].split()[0])
         assert folder.name.startswith("sampan-grading-") and not folder.exists()

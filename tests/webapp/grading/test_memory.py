@@ -14,7 +14,7 @@ from tests.webapp.grading.book import HEAD, SOLUTION
 pytestmark = pytest.mark.alone
 
 FAR = 2 << 30  # bytes; the limit of these tests is 1.4 GB
-HOLD = "\nimport time\ntime.sleep(5)\n"
+HOLD = "\nimport time\ntime.sleep(15)\n"
 START = "import ctypes, mmap, os, sys\nlibc = ctypes.CDLL(None, use_errno=True)\nlibc.mmap.restype = ctypes.c_void_p\n"
 TAKE = f"""
 def fill(area, size):

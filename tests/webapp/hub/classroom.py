@@ -173,7 +173,11 @@ class Learner(Person):
         self.page.wait_for_url(re.compile(f"/hub/spawn-pending/{self.name}|{self.own}/studio"))
         if "spawn-pending" in self.page.url:
             with suppress(Error):  # the browser may go on meanwhile
-                self.look()
+                try:
+                    self.look()
+                except AssertionError:  # a page that is only half there
+                    if "spawn-pending" in self.page.url:
+                        raise
         self.page.wait_for_url(f"**{self.own}/studio")
         self.look()
 
@@ -216,13 +220,6 @@ class Learner(Person):
         return found[1]
 
     def tool(self, name: str) -> Any:
-        dialog = self.page.locator(".jp-Dialog")
-        if (
-            dialog.count() and "Select Kernel" in dialog.inner_text()
-        ):  # on a busy machine Lab asks, now and then
-            dialog.locator(".jp-mod-accept").click()
-            dialog.wait_for(state="detached")
-        assert dialog.count() == 0, dialog.inner_text()
         return self.page.locator(".jp-NotebookPanel-toolbar").get_by_role("button", name=name).first
 
     def free_the_place(self) -> None:

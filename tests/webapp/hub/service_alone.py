@@ -64,7 +64,7 @@ class Alone:
         return self.desk.classroom
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(300)
 
     def member(self, name: str) -> RemoteChecker:
         """The client in that person's own server."""
@@ -135,7 +135,7 @@ def serving_alone(root: Path) -> Iterator[Alone]:
             server.add_sockets([here])
             return hub, server, f"http://127.0.0.1:{here.getsockname()[1]}"
 
-        hub, server, url = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+        hub, server, url = asyncio.run_coroutine_threadsafe(start(), loop).result(300)
 
         async def stop() -> None:
             for one in (server, hub):
@@ -146,7 +146,7 @@ def serving_alone(root: Path) -> Iterator[Alone]:
         try:
             yield Alone(url, desk, loop)
         finally:
-            asyncio.run_coroutine_threadsafe(stop(), loop).result(60)
+            asyncio.run_coroutine_threadsafe(stop(), loop).result(300)
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -142,8 +142,9 @@ class ClassHub:
         def found() -> psutil.Process | None:
             for process in psutil.process_iter(["cmdline", "uids"]):
                 ours = module in (process.info["cmdline"] or ()) and self._is_ours(process)
-                if ours and user in ("", self._account(process)):
-                    return process
+                with suppress(psutil.NoSuchProcess):  # it has just ended
+                    if ours and user in ("", self._account(process)):
+                        return process
             return None
 
         return wait_for(found, START_S)  # type: ignore[no-any-return]  # `wait_for` is not typed

@@ -18,6 +18,7 @@ import sys
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -136,7 +137,8 @@ def start(
     try:
         pid = _start_supervisor(job.folder)
         if not isinstance(answer, Place):
-            store.bind(ticket, machine.holder(pid))
+            with suppress(LookupError, ValueError):  # the supervisor holds it already, or the job has ended
+                store.bind(ticket, machine.holder(pid))
     except BaseException:
         store.leave(ticket)
         shutil.rmtree(job.folder)

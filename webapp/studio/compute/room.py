@@ -62,6 +62,9 @@ class WaitingRoom:
                 answer = await asyncio.to_thread(self.store.take, ask, ticket)
             except Refused:  # the quota was used up meanwhile
                 break
+            if ticket in self._gone:  # during our request, which took the place again
+                await asyncio.to_thread(self.store.leave, ticket)
+                return
             if isinstance(answer, Place) or answer.holder is not None:
                 break
         if self._held.pop(ticket, None):

@@ -331,7 +331,10 @@ class SqlStore:
                     self._end(c, same, literal(now, Double) if lately else leases.c.seen)
                 if live:
                     c.execute(update(leases).where(leases.c.id.in_(live)).values(seen=now))
-        self._next_look = time.monotonic() + (time.monotonic() - begun) / LOOKING
+        pause = (time.monotonic() - begun) / LOOKING
+        self._next_look = time.monotonic() + min(
+            pause, 1.0
+        )  # one slow look must not put off the next for long
 
     def _all(self, found: Select[Any], owner: str | None) -> list[Row[Any]]:
         if owner is not None:

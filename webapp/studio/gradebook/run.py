@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC
 from typing import Any, Literal, TypeVar
@@ -108,7 +108,8 @@ def cancel(classroom: Classroom) -> None:
     """Asks a run that is under way to stop; what it has graded stays."""
     run = state(classroom)
     if run is not None and run.lives:
-        os.kill(run.pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(run.pid, signal.SIGTERM)
 
 
 async def grade_class(

@@ -25,7 +25,6 @@ from .receipts import Receipt
 
 QUICK_S = 20.0
 SHARE_S = bounds.EXAMINE_S + 60.0
-BOARD_S = 5.0  # a page waits for the assignments at most so long
 FRESH_S = 15.0  # the assignments are asked for again after that
 # A check may wait for those of other learners before its own time begins.
 CHECK_S = 3 * TOTAL_LIMIT_S
@@ -108,7 +107,7 @@ class RemoteChecker:
         if self._board is None or time.monotonic() - self._board[0] > FRESH_S:
             told: dict[str, Any] | GradingError
             try:
-                told = await self._ask("GET", "assignments", BOARD_S)
+                told = await self._ask("GET", "assignments", QUICK_S)
             except (
                 GradingError
             ) as error:  # not asked again at once: a page that is refreshed would wait each time

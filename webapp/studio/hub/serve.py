@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import pwd
-import random
 import secrets
 import shutil
 import subprocess
@@ -20,7 +18,7 @@ import psutil
 from studio import paths
 from studio.compute.settings import warm_kernels
 from studio.environment import clean_environment
-from studio.free_port import is_free
+from studio.free_port import free_ports, is_free
 from studio.grading import release
 from studio.i18n import LANGUAGES
 
@@ -95,7 +93,7 @@ def prepare(options: Options) -> Settings:
         for place in (folder.grading, folder.shared):
             _own(place)
     scheme = "https" if options.certificate else "http"
-    hub_port, proxy_port, service_port = _free_ports(3)
+    hub_port, proxy_port, service_port = free_ports(3)
     made = Settings(
         root=str(folder.root),
         accounts=kind,
@@ -224,13 +222,6 @@ def _own(place: Path) -> None:
     grader = pwd.getpwnam(GRADER)
     for path in (place, *place.rglob("*")):
         os.chown(path, grader.pw_uid, grader.pw_gid, follow_symlinks=False)
-
-
-def _free_ports(count: int) -> list[int]:
-    """Below those that the system gives to connections: seconds pass until they are opened."""
-    ports = range(20_000, 32_000)
-    shuffled = random.sample(ports, len(ports))
-    return list(itertools.islice((port for port in shuffled if is_free("127.0.0.1", port)), count))
 
 
 def _told(made: Settings) -> str:

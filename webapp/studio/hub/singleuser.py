@@ -41,6 +41,8 @@ def main() -> int:
         True  # identity, address and port: from the Hub's environment
     )
     settings.ServerApp.allow_root = False
+    # jupyterhub reads it when it is imported, in a fork before the account is known: the login's cookie would go to every server.
+    settings.HubAuth.base_url = os.environ["JUPYTERHUB_SERVICE_PREFIX"]
     app = StudioServer.instance(config=settings, state=state)
     app.initialize(argv=[], starter_extension="jupyterhub-singleuser", find_extensions=False)
     app.start()

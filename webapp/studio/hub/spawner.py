@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from jupyterhub.spawner import LocalProcessSpawner
-from jupyterhub.utils import random_port
 from traitlets import Any as AnyTrait
 
 from studio.compute.zygote.client import Child, NotReady, Spawn, Zygote
+from studio.free_port import free_ports
 
 MODULE = "studio.hub.singleuser"
 
@@ -22,7 +22,7 @@ class WarmSpawner(LocalProcessSpawner):
 
     async def start(self) -> tuple[str, int]:
         if self.port == 0:
-            self.port = random_port()
+            (self.port,) = free_ports(1)
         environment = self.get_env()
         try:
             self.proc = await self._forked(environment)

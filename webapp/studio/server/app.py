@@ -82,21 +82,28 @@ class StudioServer(ServerApp):
 class PersonalServer(StudioServer):
     """Prints its address in the Studio's words; a second `sampan studio` can find it."""
 
-    on_started = Callable(help="called once the address is known")
+    on_started = Callable(help="called once it listens")
 
     def start(self) -> None:
-        url = f"http://{self.ip}:{self.port}{self.base_url}"
-        running = runtime.this_process(self.port, url, self.identity_provider.token)
         try:
-            runtime.write(self.state, running)
-            self.on_started()
-            print(
-                f"\n  The Studio is ready:\n\n    {running.address}\n\n"
-                f"  Your notebooks are kept in {self.root_dir}. Stop with Ctrl-C.\n",
-                flush=True,
-            )
             super().start()
         except KeyboardInterrupt:
             pass  # a second Ctrl-C during the shutdown
         finally:
-            runtime.remove(self.state, running)
+            runtime.remove(self.state, self._running())
+
+    def _bind_http_server(self) -> None:
+        """Says that it is ready once it listens: another `sampan studio` that finds it asks it at once."""
+        super()._bind_http_server()
+        running = self._running()
+        runtime.write(self.state, running)
+        self.on_started()
+        print(
+            f"\n  The Studio is ready:\n\n    {running.address}\n\n"
+            f"  Your notebooks are kept in {self.root_dir}. Stop with Ctrl-C.\n",
+            flush=True,
+        )
+
+    def _running(self) -> runtime.Running:
+        url = f"http://{self.ip}:{self.port}{self.base_url}"
+        return runtime.this_process(self.port, url, self.identity_provider.token)

@@ -19,7 +19,7 @@ function render({ model, el }) {
 
   let run = 0, state = "idle"; // idle, asking, on, ending
   let context = null, stream = null, node = null; // of the recording
-  let seq = 0, unanswered = 0, lost = 0, waiting = [];
+  let seq = 0, unanswered = 0, lost = 0, waiting = [], trouble = "";
   let speaker = null, sounding = null; // of what is played
 
   function show(next) {
@@ -83,10 +83,10 @@ function render({ model, el }) {
   }
 
   // The recorder sends its last piece and then null: closed() follows.
-  function end(trouble) {
+  function end(why = "") {
     if (state !== "on") return;
+    trouble = why;
     show("ending");
-    if (trouble) model.send({ kind: "trouble", why: trouble, detail: "" });
     node.port.postMessage("end");
     setTimeout(() => { if (state === "ending") closed(); }, 1000); // an audio thread that has stopped answers nothing
   }
@@ -94,6 +94,7 @@ function render({ model, el }) {
   function closed() {
     if (state !== "ending") return;
     flush();
+    if (trouble) model.send({ kind: "trouble", why: trouble, detail: "" });
     model.send({ kind: "end", run });
     waiting = [];
     release();

@@ -255,12 +255,12 @@ def test_t_sne_is_placed_or_stopped() -> None:
     small = Projection(table(60).vectors).start()
     assert small.join(60) and small.state == "done", small.error
     assert small.points is not None and small.points.shape == (60, 3)
-    large = Projection(table(1500, 32).vectors).start()
+    large = Projection(table(4000, 32).vectors).start()
     time.sleep(0.3)
     began = time.monotonic()
     large.cancel()
     assert large.join(60) and large.state == "cancelled" and large.points is None
-    assert time.monotonic() - began < 10, "it would have taken longer to its end"
+    assert time.monotonic() - began < 40, "it would have taken longer to its end"
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
@@ -295,8 +295,8 @@ def test_the_map_marks_and_changes_its_way(lang: str, monkeypatch: pytest.Monkey
         embeddings, "projected", lambda rows, way="pca": by_pca(rows) if way == "pca" else 1 / 0
     )
     view.method.value = "tsne"
-    assert view.projection is None or view.projection.join(10)
-    assert "ZeroDivisionError" in view.status.value and view.method.value == "pca"
+    until(lambda: "ZeroDivisionError" in view.status.value)
+    assert view.method.value == "pca"
 
 
 # --- the parts ------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def test_matrices_and_a_cloud(
     for _ in range(2):
         sparse.slide("resolution", "ArrowLeft")  # 16: quick
     page.wait_for_function("document.querySelectorAll('.sx-form')[1].innerText.includes('of 4,096 voxels')")
-    sparse.choose("seconds", sparse.t("seconds", count=15))
+    sparse.choose("seconds", sparse.t("seconds", count=120))  # long enough to be cancelled
     sparse.press("train", ".sx-form >> nth=1")
     page.wait_for_selector('.sx-live .sx-status[data-state="running"]', timeout=OPENING_MS)
     sparse.drawn(3)  # what it says while it learns

@@ -91,8 +91,14 @@ def test_walk_forward_and_backward(
     tape.press("walk.own")
     page.wait_for_function("!document.querySelector('.tp-changes').innerText.includes('changed')")
     tape.press("walk.play")
-    tape.at(2)
-    tape.press("walk.pause")
+    # Paused in the same moment: a step lasts about a second.
+    page.wait_for_function("""() => {
+        const walk = document.querySelector('.tp-walk');
+        if (+walk.dataset.step < 2) return false;
+        walk.querySelector('[data-do=play]').click();
+        return true;
+    }""")
+    page.get_by_role("button", name=tape.t("walk.play"), exact=True).wait_for()
     stopped = page.locator(".tp-walk").get_attribute("data-step")
     page.wait_for_timeout(1500)
     assert page.locator(".tp-walk").get_attribute("data-step") == stopped

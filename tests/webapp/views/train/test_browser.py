@@ -117,7 +117,7 @@ class TrainPage:
     def expect_digit(self, digit: int) -> None:
         """The answer to the whole drawing: the pad sends at most every 150 ms, and once at the end."""
         self.page.wait_for_timeout(600)
-        self.page.wait_for_selector(f'.tr-prediction[data-digit="{digit}"]', timeout=10_000)
+        self.page.wait_for_selector(f'.tr-prediction[data-digit="{digit}"]')
         bars = self.page.locator(".tr-bars li")
         shares = bars.evaluate_all("all => all.map(bar => +bar.dataset.p)")
         assert len(shares) == 10 and abs(sum(shares) - 1) < 0.01
@@ -146,7 +146,6 @@ def test_train_compare_look_draw(
     train.draw(ONE)
     train.fill("epochs", "240")  # some seconds: the bars move a few times
     train.press("start")
-    page.wait_for_selector('.tr-status[data-state="running"]', timeout=TRAINING_MS)
     train.wait_for(1, "done")
     points, shares, answers = page.evaluate("[points, shares, answers]")
     assert len(set(answers) - {""}) > 1, "the bars did not move while it trained"
@@ -160,8 +159,10 @@ def test_train_compare_look_draw(
     train.fill("epochs", "10")
     train.train(2)
     assert page.locator(".tr-runs tbody tr").count() == 2
-    assert page.locator(".tr-legend").first.locator("li").all_inner_texts()[:2] == ["Run 1", "Run 2"]
-    assert page.locator(".tr-chart polyline.is-test").count() == 4  # two runs on two charts
+    legend = page.locator(".tr-legend").first.locator("li")
+    expect(legend.nth(0)).to_have_text("Run 1")
+    expect(legend.nth(1)).to_have_text("Run 2")
+    expect(page.locator(".tr-chart polyline.is-test")).to_have_count(4)  # two runs on two charts
 
     page.get_by_role("button", name="Show: Run 1").click()
     page.wait_for_selector('.tr-runs button[aria-pressed="true"][data-key="show-1"]')
@@ -200,14 +201,14 @@ def test_train_compare_look_draw(
     page.get_by_role("button", name="Remove: Run 1").click()
     page.wait_for_selector('.tr-runs tr[data-run="1"]', state="detached")
     page.wait_for_function("document.querySelector('.tr-results').innerText.includes('Run 2')")
-    assert page.locator(".tr-chart polyline.is-test").count() == 2
+    expect(page.locator(".tr-chart polyline.is-test")).to_have_count(2)
 
     page.reload(wait_until="commit")  # the runs and the settings are there again
     page.wait_for_selector('.tr-runs tr[data-run="2"][data-state="done"]', timeout=OPENING_MS)
     assert page.locator(".tr-runs tbody tr").count() == 1
-    assert page.get_by_label("Epochs", exact=True).input_value() == "10"
-    assert page.get_by_label("Learning rate", exact=True).input_value() == "0.1"
-    assert "optimizer=SGD" in page.url
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("10")
+    expect(page.get_by_label("Learning rate", exact=True)).to_have_value("0.1")
+    expect(page).to_have_url(re.compile("optimizer=SGD"))
     train.draw(SEVEN)
     train.expect_digit(7)
 

@@ -151,8 +151,8 @@ class Latest(Generic[Wish]):
         while True:
             with self._lock:
                 if not self._wishes:
-                    self._thread = None
                     self._rest()
+                    self._thread = None
                     return
                 wish = self._wishes.pop()
             self._do(wish)

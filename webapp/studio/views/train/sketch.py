@@ -27,7 +27,7 @@ class Sketch:
         self.lang = lang
         self.run: Run | None = None
         self.likeness: dict[str, Likeness] = {}
-        self._random = np.random.default_rng()
+        self._random = np.random.default_rng(0)
         self._index: int | None = None  # the test image on the pad
         self._view: View | None = None
         self.pad = DigitPad(label=self._t("label"), hint=self._t("hint"), clear_label=self._t("clear"))
