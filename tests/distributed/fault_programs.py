@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -51,9 +50,9 @@ def trained(steps, before=lambda step: None):
 
 
 def stop_here(seconds):
-    """Stop this process with SIGSTOP; another one lets it go on."""
-    with subprocess.Popen(["sh", "-c", f"sleep {seconds}; kill -CONT {os.getpid()}"]):
-        os.kill(os.getpid(), signal.SIGSTOP)
+    """Another process stops this one and lets it go on."""
+    own = os.getpid()
+    subprocess.run(["sh", "-c", f"kill -STOP {own}; sleep {seconds}; kill -CONT {own}"], check=True)
 
 
 def stopped(who, seconds):

@@ -79,7 +79,7 @@ class StoreRelay(Relay):
     def changed(self, content, back):
         def other(found):
             (port,) = struct.unpack(">H", found[1])
-            if port in {relay.port for relay in self.relays.values()}:
+            if port in {relay.port for relay in list(self.relays.values())}:
                 return found[0]
             if port not in self.relays:
                 self.relays[port] = Relay(port, LOWEST if back else HIGHEST)

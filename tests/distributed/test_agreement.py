@@ -71,7 +71,7 @@ def test_both_ranks_name_both_calls(workers, difference):
         assert re.search(
             rf"rank 1: {re.escape(second)} \(call \d+ of _default_pg\d+\) at .*test_agreement.py:\d+", text
         )
-        assert seconds < 10
+        assert seconds < 60
 
 
 def new_to_one():
@@ -89,7 +89,7 @@ def test_a_call_that_is_new_to_one(workers):
     for text, seconds in workers(2)(new_to_one):
         assert "rank 0: all_reduce float32[2] op SUM (call 4 " in text
         assert "rank 1: all_reduce float32[3] op SUM (call 4 " in text
-        assert seconds < 10
+        assert seconds < 60
 
 
 def known_calls_in_another_order():
@@ -115,7 +115,7 @@ def test_known_calls_in_another_order(workers):
     for text, seconds in workers(2)(known_calls_in_another_order):
         assert "rank 0: all_gather float32[3] (call 9 " in text
         assert "rank 1: broadcast float32[3] from rank 1 (call 9 " in text
-        assert seconds < 10
+        assert seconds < 60
 
 
 def uneven():
@@ -166,7 +166,7 @@ def waits_long():
 
 def test_a_rank_that_comes_too_late(workers):
     (first, seconds), _ = workers(2)(waits_long)
-    assert 1.5 < seconds < 7
+    assert 1.5 < seconds < 7.9  # before rank 1 came
     assert "all_reduce float32[2] op SUM" in first
     assert "rank 1 has noted no call" in first
 
@@ -177,8 +177,10 @@ def waits_a_little():
     dist.all_reduce(paddle.ones([2]), group=group)
     if dist.get_rank() == 1:
         agreement._note(group.recent[-1])  # as it does once a second
-        time.sleep(1)
-    before, agreement.WARNED_AFTER = agreement.WARNED_AFTER, 0.3
+        time.sleep(3)
+    before = agreement.WARNED_AFTER
+    if dist.get_rank() == 0:
+        agreement.WARNED_AFTER = 0.3
     x = paddle.ones([3])
     try:
         with warnings.catch_warnings(record=True) as seen:
@@ -192,12 +194,11 @@ def waits_a_little():
 def test_who_is_waited_for(workers):
     (texts, total), (no_texts, _) = workers(2)(waits_a_little)
     assert (total, no_texts) == ([2, 2, 2], [])
-    (text,) = texts
     assert re.search(
-        r"^all_reduce float32\[3\] op SUM \(call 2 .* at .*test_agreement.py:\d+ has waited \d s; ", text
+        r"^all_reduce float32\[3\] op SUM \(call 2 .* at .*test_agreement.py:\d+ has waited \d+ s; ", texts[0]
     )
     assert re.search(
-        r"rank 1 is missing: \d s ago it was in all_reduce float32\[2\] op SUM \(call 1 of", text
+        r"rank 1 is missing: \d+ s ago it was in all_reduce float32\[2\] op SUM \(call 1 of", texts[0]
     )
 
 
@@ -221,8 +222,9 @@ def test_what_is_compared(workers):
     assert workers(2)(compared_always) == [(3, 1, 0)] * 2  # the pair of equal calls is new once
 
 
-def answers_late():
-    time.sleep(1)
+def answers_late(waits_for):
+    while not os.path.exists(waits_for):
+        time.sleep(0.01)
     return "late"
 
 
@@ -230,9 +232,11 @@ def answers_at_once():
     return "at once"
 
 
-def test_a_late_answer_is_not_taken_for_that_of_the_next_call(workers, monkeypatch):
+def test_a_late_answer_is_not_taken_for_that_of_the_next_call(workers, monkeypatch, tmp_path):
     """A slow machine fails one test and not all that follow it."""
     with monkeypatch.context() as patch:
         patch.setattr("tests.distributed.pool.SECONDS", 0.1)
-        assert [type(one) for one in workers(2).outcomes(answers_late)] == [TimeoutError] * 2
+        late = workers(2).outcomes(answers_late, str(tmp_path / "now"))
+        assert [type(one) for one in late] == [TimeoutError] * 2
+    (tmp_path / "now").touch()
     assert workers(2)(answers_at_once) == ["at once"] * 2

@@ -43,7 +43,12 @@ def refused(**variables):
     program = "import sampan.distributed as dist; dist.init_parallel_env()"
     settings = {**os.environ, "PADDLE_TRAINERS_NUM": "2", "SAMPAN_DISTRIBUTED_TIMEOUT": "2", **variables}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=settings, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
     )
     assert done.returncode == 1
     return done.stderr

@@ -12,22 +12,18 @@ pytestmark = pytest.mark.servers
 
 @pytest.mark.parametrize("who", [0, 1])
 def test_a_process_that_was_stopped_is_named_and_goes_on(workers, who):
-    outcomes = workers(2)(programs.stopped, who, 1.5)
+    outcomes = workers(2)(programs.stopped, who, 3)
     assert [same for same, _, _ in outcomes] == [True, True]  # losses and weights, bit for bit
     _, texts, _ = outcomes[1 - who]
-    text = next(text for text in texts if "has waited" in text)
-    assert re.match(
+    waits = (
         r"DataParallel's backward of 4 parameters from '0.weight' to '3.bias' \(call \d+ of _default_pg\) at "
-        r"\S+fault_programs.py:\d+ has waited \d s; ",
-        text,
+        r"\S+fault_programs.py:\d+ has waited \d+ s; .*"
     )
     if who:
-        assert re.search(r"rank 1 is missing: \d s ago it was in .* at \S+fault_programs.py:\d+", text)
+        waits += r"rank 1 is missing: \d+ s ago it was in .* at \S+fault_programs.py:\d+"
     else:  # it keeps the notes
-        assert (
-            "rank 0, which keeps the notes of all, does not answer: it is stopped or cannot be reached"
-            in text
-        )
+        waits += "rank 0, which keeps the notes of all, does not answer: it is stopped or cannot be reached"
+    assert any(re.match(waits, text, re.DOTALL) for text in texts), texts
 
 
 def test_a_backward_that_one_process_leaves_out(workers):
@@ -38,7 +34,7 @@ def test_a_backward_that_one_process_leaves_out(workers):
         )
         assert "rank 0: DataParallel's backward of 4 parameters from '0.weight' to '3.bias' (call " in ended
         assert re.search(r"rank 1: barrier \(call \d+ of _default_pg\) at .*fault_programs.py:\d+", ended)
-        assert (seconds < 10, steps) == (True, 1)
+        assert (seconds < 60, steps) == (True, 1)
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
@@ -78,7 +74,7 @@ def test_a_network_that_becomes_slow_loses_everything_or_breaks(workers, how):
     for rank, (same, error, seconds, again, relayed) in enumerate(workers(2)(programs.bad_network, how)):
         assert again  # over a new connection
         assert relayed is None or relayed > 0
-        assert seconds < 12
+        assert seconds < 60
         assert same is (how == "slow")
         if how != "slow":
             assert re.search(
@@ -108,7 +104,7 @@ def test_threads_have_groups_of_their_own(workers):
 def test_threads_in_one_group_are_refused_and_never_wait_without_end(workers):
     for found, seconds, ends in workers(2)(programs.in_threads, False):
         assert ends == [0, 1]
-        assert seconds < 20
+        assert seconds < 60
         texts = [value for value in found if isinstance(value, str)]
         assert texts
         for text in texts:  # the second thread of a process, or what the other process does without its own

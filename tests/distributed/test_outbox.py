@@ -101,7 +101,7 @@ def forget():
     outbox._left.clear()
 
 
-def at_the_end(seconds):
+def at_the_end(seconds, limit):
     """Rank 0 leaves a message in a group that it closes at once; rank 1 receives it later, or never."""
     import time
 
@@ -109,7 +109,7 @@ def at_the_end(seconds):
     if dist.get_rank() == 0:
         task = dist.isend(paddle.full([100_000], 3.0), 1, group)
         began = time.monotonic()
-        outbox.AT_THE_END_S, before = 2.0, outbox.AT_THE_END_S
+        outbox.AT_THE_END_S, before = limit, outbox.AT_THE_END_S
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             dist.destroy_process_group(group)
@@ -118,19 +118,19 @@ def at_the_end(seconds):
         return time.monotonic() - began, [str(one.message) for one in caught]
     time.sleep(seconds)
     into = paddle.zeros([100_000])
-    if seconds < 2:
+    if seconds < limit:
         dist.recv(into, 0, group)
     return float(into.mean())
 
 
 def test_the_end_of_a_connection_waits_for_messages(workers):
-    (took, warned), mean = workers(2)(at_the_end, 0.5)
+    (took, warned), mean = workers(2)(at_the_end, 1.0, 60.0)
     assert (mean, warned) == (3.0, [])
-    assert took > 0.1  # rank 1 receives after half a second
+    assert took > 0.1  # rank 1 receives after a second
 
 
 def test_a_message_that_nobody_receives_is_named_at_the_end(workers):
-    (took, warned), _ = workers(2)(at_the_end, 3.0)
-    assert 1.9 < took < 4.0
+    (took, warned), _ = workers(2)(at_the_end, 3.0, 2.0)
+    assert 1.9 < took < 60
     assert len(warned) == 1
     assert "send float32[100000] to rank 1" in warned[0]

@@ -98,7 +98,7 @@ def calls(port):
             rpc.rpc_sync(other, *given)
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"no result within 0\.2 s"):
-        rpc.rpc_sync(other, slow, args=(1.0,), timeout=0.2)
+        rpc.rpc_sync(other, slow, args=(4.0,), timeout=0.2)
     found["waited"] = time.monotonic() - began
     found["after"] = rpc.rpc_sync(other, slow, args=(0,)) == 0  # not the late answer
     with pytest.raises(ValueError, match="to: expected one of worker0, worker1"):
@@ -110,7 +110,7 @@ def calls(port):
     with pytest.raises((OSError, EOFError, Exception)) as refused:
         Client((info.ip, info.port), authkey=b"another key")
     found["refused"] = type(refused.value).__name__
-    found["beside a silent one"] = rpc.rpc_sync(other, slow, args=(0,), timeout=5.0)
+    found["beside a silent one"] = rpc.rpc_sync(other, slow, args=(0,), timeout=60.0)
     many = [rpc.rpc_async(other, slow, args=(0.05,)) for _ in range(8)]  # over connections of their own
     found["at once"] = [future.wait() for future in many]
     silent.close()
@@ -129,7 +129,7 @@ def test_functions_run_in_the_other_process(workers):
         assert one["as they were"] == ([1.0], [1.0] * 3)
         assert one["itself"] and one["back"] and one["note"] and one["after"]
         assert one["infos"][0] == ["worker0", "worker1"]
-        assert 0.2 <= one["waited"] < 0.9
+        assert 0.2 <= one["waited"] < 3.9
         assert one["beside a silent one"] == 0 and one["at once"] == [0.05] * 8
         assert one["refused"] == "AuthenticationError"
 

@@ -119,7 +119,9 @@ def test_ids_made_to_want_one_slot_do_not_where_the_salt_is_secret():
         assert table.give(made)[0].tolist() == list(range(3000))  # the salt changes nothing that is given out
         assert table.find(made).tolist() == list(range(3000))
     assert longest_probe(known) == 2999
-    assert longest_probe(secret) < 150  # as any 3000 ids have it, in 4096 slots
+    assert (
+        longest_probe(secret) < 600
+    )  # 55 on average, 233 at most in 100,000 salts, as any 3000 ids have it, in 4096 slots
     assert known._salt != secret._salt != IdTable(1)._salt
 
 

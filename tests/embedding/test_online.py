@@ -250,10 +250,10 @@ def test_a_server_that_is_away_says_so():
 
 
 def test_a_server_that_does_not_answer_in_time(doomed):
-    with RedisRows(doomed.url, 2, timeout=0.2) as table:
+    with RedisRows(doomed.url, 2, timeout=2) as table:
         with redis.Redis.from_url(doomed.url) as client:
-            client.execute_command("CLIENT", "PAUSE", 2000, "ALL")
-        with pytest.raises(RowsUnavailable, match=r"no answer within 0\.2 s"):
+            client.execute_command("CLIENT", "PAUSE", 60_000, "ALL")
+        with pytest.raises(RowsUnavailable, match=r"no answer within 2 s"):
             table.get([1])
 
 

@@ -186,7 +186,7 @@ def test_killed_at_any_moment_the_files_hold_the_last_flush(tmp_path):
     root = str(Path(__file__).resolve().parents[2])
     for _ in range(KILLS):
         command = [sys.executable, "-c", WRITER, str(tmp_path), str(turn), f"{rng.uniform(0.0001, 0.2):.4f}"]
-        killed = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=alone, timeout=60, cwd=root)
+        killed = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=alone, timeout=180, cwd=root)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         rows = large(tmp_path).rows(np.arange(400))
         assert not list(tmp_path.glob("undo-*"))

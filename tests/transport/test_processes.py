@@ -22,7 +22,7 @@ def alive(pid: int) -> bool:
 
 
 def ended(pids: list[int]) -> bool:
-    for _ in range(200):
+    for _ in range(1200):
         if not any(map(alive, pids)):
             return True
         time.sleep(0.05)

@@ -2,10 +2,12 @@
 
 import ctypes
 import os
+import random
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -91,13 +93,15 @@ def _environments(count: int, backend: str, gpus: Sequence[str]) -> list[dict[st
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nothing listens on now."""
-    opened = [socket.socket() for _ in range(count)]
-    for one in opened:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in opened]
-    for one in opened:
-        one.close()
+    """Ports of this machine that nothing listens on now, below those that the system gives to connections:
+    seconds pass until they are opened."""
+    ports: list[int] = []
+    while len(ports) < count:
+        # Not from the seed of the program, with which another process would choose the same.
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            ports += [port] if port not in ports else []
     return ports
 
 

@@ -1,6 +1,7 @@
 """DataLoader: batches of Tensors from a data set, made here or by torch's worker processes."""
 
 import itertools
+import re
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -122,12 +123,12 @@ class DataLoader:
     def batches(self, skip: int = 0) -> Iterator[Any]:
         """An epoch without its first `skip` batches; for a map-style data set those are not even read."""
         self._order.skip = 0 if self._streams else skip
-        made = self._from_workers() if self.num_workers else self._made_here(self._order.skip)
-        if self._streams:
-            made = itertools.islice(made, skip, None)
+        source = self._from_workers() if self.num_workers else self._made_here(self._order.skip)
+        made = itertools.islice(source, skip, None) if self._streams else source
         device = as_device(self._place)
         target = None if device.type == "cpu" else device
-        return (to_tensors(batch, target) for batch in made)
+        tensors = (to_tensors(batch, target) for batch in made)
+        return _watched(tensors, source) if self.num_workers else tensors
 
     def _made_here(self, skip: int) -> Iterator[Any]:
         if self._streams:
@@ -171,7 +172,7 @@ class DataLoader:
             loader = torch_data.DataLoader(self.dataset, **shared)
             if self.persistent_workers:
                 self._torch_loader = loader
-        return _watched(iter(loader))
+        return iter(loader)
 
 
 def _begin(given: Any, number: int) -> None:
@@ -181,25 +182,23 @@ def _begin(given: Any, number: int) -> None:
         given(number)
 
 
-def _watched(iterator: Any) -> Iterator[Any]:
-    """torch's iterator, with a full description of a worker that died."""
-    while True:
-        try:
-            batch = next(iterator)
-        except StopIteration:
-            return
-        except RuntimeError as error:
-            text = str(error)
-            if not any(sign in text for sign in ("exited unexpectedly", "is killed by signal", "timed out")):
-                raise
-            raise RuntimeError(_obituary(iterator, text)) from error
-        yield batch
+def _watched(batches: Iterator[Any], source: Any) -> Iterator[Any]:
+    """The batches, with a full description of a worker of torch's iterator that died; torch tells of it at
+    any moment."""
+    try:
+        yield from batches
+    except RuntimeError as error:
+        text = str(error)
+        if re.search("exited unexpectedly|is killed by signal|timed out", text):
+            raise RuntimeError(_obituary(source, text)) from error
+        raise
 
 
-def _obituary(iterator: Any, text: str) -> str:
+def _obituary(source: Any, text: str) -> str:
     dead = []
-    for number, process in enumerate(getattr(iterator, "_workers", ())):
-        process.join(0.5)  # a process that was just killed needs a moment until its exit code is known
+    for number, process in enumerate(source._workers):
+        # A process that was just killed needs a moment until its exit code is known.
+        process.join(10 if f"{process.pid}" in text else 0)
         code = process.exitcode
         if code is None:
             continue
@@ -207,9 +206,10 @@ def _obituary(iterator: Any, text: str) -> str:
         dead.append(f"worker {number} (process {process.pid}) {how}")
     if not dead:
         return f"DataLoader: {text}; give a larger timeout, or num_workers=0 to see where the data set hangs"
-    killed = "SIGKILL mostly means that memory ran out (use fewer workers or smaller batches)"
-    crash = "anything else a crash in the data set's own code (use num_workers=0 to see it)"
-    return f"DataLoader: {'; '.join(dead)}. {killed}, {crash}"
+    return (
+        f"DataLoader: {'; '.join(dead)}. SIGKILL mostly means that memory ran out (use fewer workers or "
+        "smaller batches), anything else a crash in the data set's own code (use num_workers=0 to see it)"
+    )
 
 
 def get_worker_info() -> Any:

@@ -112,6 +112,7 @@ class Workers:
         """A new process for the shards of a worker, in place of one that died."""
         before = self.processes[worker]
         if before is not None:
+            before.join(5)  # its socket closes a moment before its exit code is known
             self._failed[worker] = self._failed[worker] + 1 if (before.exitcode or 0) > 0 else 0
             if self._failed[worker] == MOST_FAILED:
                 raise self._fail(worker, EOFError())
@@ -142,7 +143,7 @@ class Workers:
         if isinstance(error, BlockingIOError):
             why = f"did not answer within {self.timeout:g} s"
         else:
-            process.join(5)
+            process.join(60)
             why = f"ended with exit code {process.exitcode}"
             if self._failed[worker] == MOST_FAILED:
                 why += f", as {MOST_FAILED - 1} before it: {GUARD}"

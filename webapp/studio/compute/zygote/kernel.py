@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -31,6 +32,12 @@ class ForkedKernelApp(IPKernelApp):
         finally:
             ipkernel.sys = sys
         self.kernel._kernel_modules.extend(self.files)  # the list that the debugger has
+
+    def write_connection_file(self, **kwargs: Any) -> None:
+        """ipykernel would write the server's file again, with the same content. The server reads it while a fork starts, and
+        would find it empty."""
+        if not os.path.exists(self.abs_connection_file):
+            super().write_connection_file(**kwargs)
 
 
 def launch(argv: list[str], files: list[str]) -> None:
