@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -16,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from studio.free_port import free_ports
 
 START_S = 60
 
@@ -30,13 +31,7 @@ def until(found: Callable[[], Any], seconds: float = 120.0) -> Any:
 
 
 def free_port() -> int:
-    """Below those that the system gives to connections: seconds pass until it is opened."""
-    while True:
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            # Not from the seed of the test, with which each process of the tests would choose the same.
-            port = random.SystemRandom().randrange(20_000, 32_000)
-            probe.bind(("127.0.0.1", port))
-            return port
+    return free_ports(1)[0]
 
 
 @dataclass

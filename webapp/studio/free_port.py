@@ -28,5 +28,6 @@ def is_free(ip: str, port: int) -> bool:
 def free_ports(count: int) -> list[int]:
     """Below those that the system gives to connections: seconds pass until they are opened."""
     ports = range(20_000, 32_000)
-    shuffled = random.sample(ports, len(ports))
+    # Not from a seed, with which another process would choose the same.
+    shuffled = random.SystemRandom().sample(ports, len(ports))
     return list(itertools.islice((port for port in shuffled if is_free("127.0.0.1", port)), count))

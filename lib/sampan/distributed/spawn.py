@@ -95,14 +95,14 @@ def _environments(count: int, backend: str, gpus: Sequence[str]) -> list[dict[st
 def free_ports(count: int) -> list[int]:
     """Ports of this machine that nothing listens on now, below those that the system gives to connections:
     seconds pass until they are opened."""
-    ports: list[int] = []
+    ports: set[int] = set()
     while len(ports) < count:
         # Not from the seed of the program, with which another process would choose the same.
         port = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as tried, suppress(OSError):
             tried.bind(("127.0.0.1", port))
-            ports += [port] if port not in ports else []
-    return ports
+            ports.add(port)
+    return list(ports)
 
 
 def _work(
